@@ -1,0 +1,59 @@
+# A bare python3 is enough: each target first builds the environment it needs, once.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+# An environment that happens to be active outside is not ours to use or to change.
+unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED) ## price an option with a handful of arms, in a few seconds
+	@$(BIN)/croupier demo
+
+test: lint ## lint, check types and layers, run all but the slow tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+test-slow: $(INSTALLED) ## run all tests, the slow ones too
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+lint: $(INSTALLED) ## ruff, mypy and the import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove all that make has made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# The build tools are installed first and used as they are, so that the constraints hold for them
+# too. uv is only quicker than pip: whatever goes wrong with it, pip has the last word.
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "croupier needs Python 3.11 or newer, and '$(PYTHON)' is not." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 ..." >&2; \
+	  exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { \
+	  rm -rf .venv; \
+	  echo "'$(PYTHON) -m venv' does not work here." >&2; \
+	  echo "On Debian and Ubuntu this adds it: apt install python3-venv" >&2; \
+	  exit 1; }
+	@echo "Installing croupier and its tools into .venv ..."
+	@install() { \
+	  "$$@" -c constraints.txt hatchling editables && \
+	  "$$@" -c constraints.txt --no-build-isolation -e '.[dev]'; }; \
+	pip="$(BIN)/python -m pip install --quiet"; \
+	uv=$$(command -v uv) || \
+	  { $$pip --retries 1 -c constraints.txt uv >/dev/null 2>&1 && uv=$(BIN)/uv; } || uv=; \
+	{ test "$$uv" && install "$$uv" pip install --quiet --python $(BIN)/python; } || install $$pip
+	@touch $@

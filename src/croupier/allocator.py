@@ -1,0 +1,393 @@
+"""Allocator: the table of independent arms. It owns the ledger; no clock, no process, no file."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from croupier.arms.base import Learner
+from croupier.combine import Combiner, Pooled, as_combiner, name_of, pool
+from croupier.diagnostics import doubts
+from croupier.draws import Batch, Floats, Outcome
+from croupier.errors import ArmError, PlanError
+from croupier.history import History
+from croupier.intervals import Anytime, FixedSize, Interval, half_width
+from croupier.ledger import Ledger
+from croupier.outcomes import chunks_of, outcome_of
+from croupier.plan import Plan
+from croupier.policies import Policy, as_policy, describe
+from croupier.policies.base import digest_of, group_of, objective_weights
+from croupier.result import ArmRow, ArmRows, Result
+from croupier.seeds import POLICY, RandomLike, seed_from, stream
+from croupier.table import Look, Progress
+from croupier.tails import Tail
+
+__all__ = ["Allocator"]
+
+#: An arm is called for at most this many numbers at a time, so that arrays stay in the cache.
+_CHUNK = 10_000
+
+
+class Allocator:
+    """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell what came.
+
+    `arms` are names, or a whole Plan; the other arguments are those of `estimate`. The decision
+    for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever the order of
+    arrival: with `width` 1 ask and tell alternate, with more that many batches may be out.
+
+    >>> import numpy as np
+    >>> table = Allocator(["rough", "fine"], rng=7)
+    >>> for _ in range(100):
+    ...     batch = table.ask()
+    ...     spread = 1.0 if batch.arm == "rough" else 0.1
+    ...     table.tell(batch, batch.rng().normal(1.0, spread, batch.size))
+    >>> result = table.result()
+    >>> result.arms["fine"].draws > 10 * result.arms["rough"].draws
+    True
+    """
+
+    def __init__(
+        self,
+        arms: Sequence[str] | Plan,
+        *,
+        rng: RandomLike = None,
+        policy: str | Policy = "auto",
+        combine: str | Combiner = "guarded",
+        interval: Interval | None = None,
+        learners: Mapping[str, Learner] | None = None,
+        **settings: Any,
+    ) -> None:
+        if isinstance(arms, Plan):
+            self.plan = arms
+            self._policy = as_policy(arms.policy if policy == "auto" else policy)
+            self._combiner = as_combiner(arms.combine if combine == "guarded" else combine)
+        else:
+            self._policy, self._combiner = as_policy(policy), as_combiner(combine)
+            self.plan = _plan(arms, rng, self._policy, self._combiner, settings)
+        plan = self.plan
+        self._interval: Interval = FixedSize() if interval is None else interval
+        self._index = {name: k for k, name in enumerate(plan.names)}
+        self._digest, self._group = digest_of(self._policy), group_of(self._policy)
+        self._learners = dict(learners or {})
+        self._states = {name: learner.start() for name, learner in self._learners.items()}
+        self._policy_state = self._policy.start(plan)
+        measured = plan.unit == "seconds"
+        self.ledger = Ledger(len(plan.names), measured=measured)
+        self._history = History(
+            plan.names, self._combiner, confidence=plan.confidence, measured=measured
+        )
+        self._tails: dict[int, Tail] = {}
+        self._pending: Floats = np.zeros(len(plan.names))
+        self._decisions: deque[tuple[int, int]] = deque()
+        self._out: dict[int, Batch] = {}
+        self._arrived: dict[int, Outcome] = {}
+        self._asked = self._told = 0
+        for _ in range(plan.width):
+            self._decide()
+
+    @property
+    def width(self) -> int:
+        """How many batches may be out at once."""
+        return self.plan.width
+
+    # -- ask
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
+        """Return the next batch, within what is left of a budget after all that was told.
+
+        None: nothing before the next tell (an older ticket is still out), or nothing left.
+        """
+        if len(self._out) >= self.width:
+            raise PlanError(
+                f"{len(self._out)} batches are out (tickets {_few(self._out)}) and width is "
+                f"{self.width}: tell one of them first, or give a larger width"
+            )
+        if not self._decisions:
+            return None
+        decided = self._decisions[0]
+        if (affordable := self._affordable(*decided, draws_left, cost_left)) is None:
+            return None
+        arm, size = affordable
+        self._decisions.popleft()
+        self._pending[decided[0]] -= decided[1]
+        self._pending[arm] += size
+        ticket, self._asked = self._asked, self._asked + 1
+        name = self.plan.names[arm]
+        chunk = max(1, _CHUNK // len(self.ledger.exponent))
+        batch = Batch(ticket, name, size, self.plan.seed, chunk, self._states.get(name))
+        self._out[ticket] = batch
+        return batch
+
+    def _decide(self) -> None:
+        """Decide the next ticket, on what has been told when it may be told no more."""
+        ticket = self._asked + len(self._decisions)
+        choice = self._policy.choose(
+            self._policy_state,
+            self.ledger,
+            self._pending,
+            lambda: stream(self.plan.seed, POLICY, ticket),
+        )
+        arm, most = choice if isinstance(choice, tuple) else (choice, None)
+        size = min(self._size(arm), most or self._size(arm))
+        size = max(self._group, size - size % self._group)
+        self._decisions.append((arm, size))
+        self._pending[arm] += size
+
+    def _size(self, arm: int) -> int:
+        """Return how many draws one decision buys: a share of what was spent, in cost."""
+        if self.plan.batch == "one" or self.ledger.count[arm] == 0:
+            return 1
+        afford = self.plan.share * float(self.ledger.cost.sum())
+        return max(1, int(afford / float(self.ledger.price[arm])))
+
+    def _affordable(
+        self, arm: int, size: int, draws_left: int | None, cost_left: float | None
+    ) -> tuple[int, int] | None:
+        """Cut a decision to what is left, less what is out; None if that buys no draw."""
+        if draws_left is not None:
+            draws_left -= sum(batch.size for batch in self._out.values())
+            size = min(size, draws_left)
+        if cost_left is not None:
+            price = self.ledger.price
+            costs = (batch.size * price[self._index[batch.arm]] for batch in self._out.values())
+            cost_left -= sum(cost for cost in costs if np.isfinite(cost))
+            if cost_left < price[arm] / 2:
+                # What is left does not buy a draw of this arm; it may still buy the cheapest.
+                arm = int(np.nanargmin(price))
+                size = self._size(arm) if draws_left is None else min(self._size(arm), draws_left)
+            if cost_left <= 0 or cost_left < price[arm] / 2:
+                return None
+            if np.isfinite(price[arm]):
+                size = min(size, max(1, int(cost_left / price[arm])))
+        return (arm, size) if size > 0 else None
+
+    # -- tell
+
+    @overload
+    def tell(self, batch: Outcome) -> None: ...
+    @overload
+    def tell(
+        self, batch: Batch, values: ArrayLike, costs: ArrayLike | None = None
+    ) -> None: ...
+    def tell(
+        self,
+        batch: Batch | Outcome,
+        values: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> None:
+        """Take the draws of a batch that was asked for, in any order of arrival.
+
+        `costs` is one number per draw, or a single number that each of them cost, in the unit of
+        the plan; not needed where every draw costs 1.
+        """
+        if batch.ticket not in self._out:
+            raise PlanError(self._never_asked(batch.ticket))
+        asked = self._out[batch.ticket]
+        outcome = batch if isinstance(batch, Outcome) else self._outcome(asked, values, costs)
+        if (outcome.arm, outcome.size) != (asked.arm, asked.size):
+            raise PlanError(
+                f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "
+                f"told were {outcome.size} of {outcome.arm!r}"
+            )
+        self._check_components(outcome)
+        del self._out[batch.ticket]
+        self._arrived[batch.ticket] = outcome
+        self._settle()
+
+    def restore(self, outcome: Outcome) -> None:
+        """Take a stored outcome, with its own arm and size, in place of the next ticket's ask."""
+        if outcome.ticket != self._asked or not self._decisions:
+            raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self._asked}")
+        arm, size = self._decisions.popleft()
+        self._pending[arm] -= size
+        self._pending[self._index[outcome.arm]] += outcome.size
+        self._asked += 1
+        self._arrived[outcome.ticket] = outcome
+        self._settle()
+
+    def _outcome(self, asked: Batch, values: ArrayLike | None, costs: ArrayLike | None) -> Outcome:
+        if costs is None and self.plan.unit != "draws":
+            raise ArmError(
+                f"the plan's unit is {self.plan.unit}: tell(batch, values, costs) needs the costs",
+                arm=asked.arm,
+                ticket=asked.ticket,
+            )
+        return outcome_of(
+            self.plan,
+            asked,
+            chunks_of(asked, values, costs),  # type: ignore[arg-type]
+            digest=self._digest,
+            learner=self._learners.get(asked.arm),
+        )
+
+    def _never_asked(self, ticket: int) -> str:
+        told = 0 <= ticket < self._asked
+        return f"ticket {ticket} was {'told already' if told else 'never asked for'}" + (
+            f"; the tickets that are out are {_few(self._out)}" if self._out else "; none is out"
+        )
+
+    def _check_components(self, outcome: Outcome) -> None:
+        known, new = self.ledger.origin, outcome.origin
+        if known is not None and (
+            known.size != new.size or self._history.scalar != outcome.scalar
+        ):
+            before = "a number" if self._history.scalar else f"{known.size} components"
+            now = "a number" if outcome.scalar else f"{new.size} components"
+            raise ArmError(
+                f"draws are {now} each, earlier ones were {before}: every arm must estimate "
+                "the same quantities",
+                arm=outcome.arm,
+                ticket=outcome.ticket,
+                value=new.shape,
+            )
+
+    def _settle(self) -> None:
+        """Book what has arrived, in ticket order, and decide one ticket for each."""
+        while (outcome := self._arrived.pop(self._told, None)) is not None:
+            arm = self._index[outcome.arm]
+            self.ledger.add(arm, outcome)
+            self._history.append(arm, outcome)
+            self._tails.setdefault(arm, Tail()).add(outcome.extremes, outcome.inspected)
+            self._pending[arm] -= outcome.size
+            extra = outcome.extra.get("policy", {})
+            self._policy_state = self._policy.learn(self._policy_state, self.ledger, arm, extra)
+            if outcome.arm in self._learners:
+                learner, state = self._learners[outcome.arm], self._states[outcome.arm]
+                self._states[outcome.arm] = learner.learn(state, outcome.extra["arm"])
+            self._told += 1
+            if isinstance(self._interval, Anytime) and self._interval.rho2 is None:
+                self._interval = self._interval.look(
+                    pool(self.ledger, self._combiner), self.plan.confidence
+                )
+            self._decide()
+
+    # -- what is known
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands, on what was told in ticket order without a gap."""
+        ledger, interval = self.ledger.copy(), self._interval
+        scalar = self._history.scalar
+
+        def look() -> Look:
+            pooled = pool(ledger, self._combiner)
+            half = half_width(interval, pooled, self.plan.confidence)
+            numbers = (
+                ledger.value_of(pooled.mean),
+                ledger.spread_of(_stderr(pooled)),
+                ledger.spread_of(half),
+            )
+            value, stderr, width = (_shaped(number, scalar) for number in numbers)
+            leader = self.plan.names[int(ledger.cost.argmax())]
+            return Look(value, stderr, width, leader, interval.ready(pooled))
+
+        draws, cost = int(ledger.count.sum()), float(ledger.cost.sum())
+        return Progress(draws, cost, self._told, seconds, look)
+
+    def result(self) -> Result:
+        """Return the answer from everything told so far."""
+        ledger, history = self.ledger, self._history.view(self._interval)
+        if self._arrived:  # told, but some older ticket is still out
+            ledger = ledger.copy()
+            for ticket in sorted(self._arrived):
+                outcome = self._arrived[ticket]
+                ledger.add(self._index[outcome.arm], outcome)
+                history.append(self._index[outcome.arm], outcome)
+        if ledger.origin is None:
+            raise PlanError("nothing has been told yet: there is no result")
+        plan, scalar = self.plan, history.scalar
+        pooled = pool(ledger, self._combiner)
+        value = ledger.value_of(pooled.mean)
+        half = ledger.spread_of(half_width(self._interval, pooled, plan.confidence))
+        warnings, agreement = doubts(plan.names, ledger, pooled, self._tails)
+        if self._out:
+            warnings.append(
+                f"{len(self._out)} batches that were asked for are missing "
+                f"(tickets {_few(self._out)})"
+            )
+        known = [None if np.isnan(p) else float(p) for p in agreement]
+        return Result(
+            value=_shaped(value, scalar),
+            stderr=_shaped(ledger.spread_of(_stderr(pooled)), scalar),
+            interval=(_shaped(value - half, scalar), _shaped(value + half, scalar)),
+            confidence=plan.confidence,
+            draws=int(ledger.count.sum()),
+            cost=float(ledger.cost.sum()),
+            seconds=0.0,
+            stopped=None,
+            arms=self._rows(ledger, pooled, history),
+            agreement=known[0] if scalar else known,
+            warnings=tuple(warnings),
+            history=history,
+            plan=plan,
+            seed=plan.seed,
+            _ledger=ledger.copy(),
+            _pooled=pooled,
+            _interval=self._interval,
+        )
+
+    def _rows(self, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
+        s2 = ledger.variance
+        objective = objective_weights(self.plan, ledger, s2)
+        loss = ledger.price * (s2 @ objective)
+        known = (ledger.count > 1) & (loss > 0)
+        best = loss[known].min() if known.any() else np.nan
+        mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
+        spent = ledger.cost / ledger.cost.sum()
+        rows = []
+        for k, name in enumerate(self.plan.names):
+            draws = int(ledger.count[k])
+            with np.errstate(over="ignore"):
+                variance = np.square(spread[k])
+            rows.append(
+                ArmRow(
+                    name=name,
+                    draws=draws,
+                    share=float(spent[k]),
+                    weight=float(pooled.weights[k].mean()),
+                    mean=_shaped(mean[k], history.scalar) if draws else None,
+                    variance=_shaped(variance, history.scalar) if draws > 1 else None,
+                    cost_per_draw=float(ledger.price[k]) if draws else None,
+                    efficiency=float(best / loss[k]) if known[k] else None,
+                    values=history.values(name),
+                )
+            )
+        return ArmRows(rows)
+
+
+def _plan(
+    names: Sequence[str],
+    rng: RandomLike,
+    policy: Policy,
+    combiner: Combiner,
+    settings: Mapping[str, Any],
+) -> Plan:
+    known = {field.name for field in fields(Plan)} - {"names", "seed", "policy", "combine"}
+    if unknown := sorted(set(settings) - known):
+        raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {', '.join(known)}")
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise PlanError(f"an Allocator takes the names of the arms, got {names!r}")
+    return Plan(
+        names=tuple(names),
+        seed=seed_from(rng),
+        policy=describe(policy),
+        combine=name_of(combiner),
+        **settings,
+    )
+
+
+def _stderr(pooled: Pooled) -> Floats:
+    return np.where(pooled.varies, np.sqrt(pooled.variance), np.nan)
+
+
+def _shaped(numbers: Floats, scalar: bool) -> Any:
+    return numbers[0].item() if scalar else numbers
+
+
+def _few(tickets: Mapping[int, Any]) -> str:
+    shown = ", ".join(str(ticket) for ticket in list(tickets)[:5])
+    return shown + (", ..." if len(tickets) > 5 else "")

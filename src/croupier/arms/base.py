@@ -1,0 +1,186 @@
+"""Arm: one unbiased estimator of the target quantity, normalised once to its batch form."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from croupier.draws import Draws
+from croupier.errors import PlanError
+from croupier.plan import Range, positive, unique_names
+
+__all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]
+
+
+class Learner(Protocol):
+    """An arm that learns from its own draws: VEGAS-like grids, adaptive proposals.
+
+    A batch is drawn with the state that its arm had when the batch was decided, so each batch
+    stays unbiased; states advance in ticket order, so a replay is exact.
+    """
+
+    def start(self) -> Any:
+        """Return the state before any draw."""
+
+    def draw(self, rng: np.random.Generator, size: int, state: Any) -> Any:
+        """Return `size` values, unbiased whatever the state."""
+
+    def digest(self, values: Any) -> Mapping[str, Any]:
+        """Return what the arm wants to learn from a batch, as small arrays."""
+
+    def learn(self, state: Any, extra: Mapping[str, Any]) -> Any:
+        """Return the next state; must not change the old one."""
+
+
+DrawFunction: TypeAlias = Callable[[np.random.Generator, int], Any]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A callable ``(rng, size)`` that returns `size` values, with what is known of it.
+
+    `draw` returns an array of `size` values, an array (size, d) for d quantities at once, or
+    `Draws(values, costs)`; or it is a `Learner`. `bounds` and `cost_bounds` are the known ranges
+    of values and costs, for the policies that need them. `version` tells a stored run when an
+    arm has changed although its name has not.
+
+    >>> import croupier as cr
+    >>> coin = cr.Arm(lambda rng, size: rng.random(size) < 0.5, name="coin", bounds=(0, 1))
+    >>> cr.estimate([coin], draws=1000, rng=7).arms["coin"].draws
+    1000
+    """
+
+    draw: DrawFunction | Learner
+    name: str | None = None
+    bounds: Range | None = None
+    cost_bounds: Range | None = None
+    timeout: float | None = None
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("bounds", "cost_bounds"):
+            object.__setattr__(self, name, _range(name, getattr(self, name)))
+        if self.timeout is not None:
+            positive("timeout", self.timeout)
+        if self.name is not None and not isinstance(self.name, str):
+            raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
+        learner = self.learner
+        _check_callable(self.name, self.draw if learner is None else learner.draw, learner)
+
+    @property
+    def learner(self) -> Learner | None:
+        """The arm as a learner, or None if it is a pure function of (rng, size)."""
+        return self.draw if hasattr(self.draw, "learn") else None  # type: ignore[return-value]
+
+
+ArmLike: TypeAlias = Arm | DrawFunction | Learner
+
+
+def scalar(function: Callable[[np.random.Generator], Any]) -> DrawFunction:
+    """Wrap a function ``f(rng)`` that makes one draw (a number, or a vector) into an arm.
+
+    >>> import croupier as cr
+    >>> one = cr.scalar(lambda rng: rng.normal(1.0, 0.1))
+    >>> cr.estimate({"one": one}, draws=100, rng=7).draws
+    100
+    """
+    if not callable(function):
+        raise PlanError(f"cr.scalar wraps a function of (rng), got {function!r}")
+    return _OneAtATime(function)
+
+
+@dataclass(frozen=True)
+class _OneAtATime:
+    # A class and not a closure, so that an arm made of a module's function can be pickled.
+    function: Callable[[np.random.Generator], Any]
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        draws = [self.function(rng) for _ in range(size)]
+        if isinstance(draws[0], Draws):
+            costs = [draw.costs for draw in draws]
+            return Draws([draw.values for draw in draws], None if costs[0] is None else costs)
+        return draws
+
+
+def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
+    """Return named arms from what `estimate` accepts: a mapping, or a sequence of named arms.
+
+    >>> def naive(rng, size):
+    ...     return rng.random(size)
+    >>> [arm.name for arm in as_arms([naive])]
+    ['naive']
+    """
+    if isinstance(arms, Mapping):
+        pairs: Sequence[tuple[Any, Any]] = list(arms.items())
+    elif isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise PlanError(f"arms must be a mapping name -> arm, got {arms!r}; a single arm: {{...}}")
+    else:
+        pairs = [(_name_of(arm), arm) for arm in arms]
+    if not pairs:
+        raise PlanError("there are no arms: give at least one, such as {'naive': naive}")
+    unique_names([name for name, _ in pairs])
+    return tuple(_named(name, arm) for name, arm in pairs)
+
+
+def _named(name: Any, arm: Any) -> Arm:
+    if not isinstance(name, str):
+        raise PlanError(f"the name of an arm must be a string, got {name!r}")
+    if isinstance(arm, Arm):
+        if arm.name not in (None, name):
+            raise PlanError(f"the arm under {name!r} calls itself {arm.name!r}: use one name")
+        return replace(arm, name=name)
+    return Arm(arm, name=name)
+
+
+def _name_of(arm: Any) -> str:
+    name = getattr(arm, "name", None) or getattr(arm, "__name__", "<lambda>")
+    if name == "<lambda>":
+        raise PlanError(
+            f"an arm in a sequence needs a name, {arm!r} has none: "
+            "use cr.Arm(f, name='...') or a mapping {'...': f}"
+        )
+    return str(name)
+
+
+def _range(name: str, bounds: Any) -> Range | None:
+    if bounds is None:
+        return None
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise PlanError(f"{name} must be a pair (low, high), got {bounds!r}") from None
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise PlanError(f"{name} must be finite with low < high, got {bounds!r}")
+    return low, high
+
+
+def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> None:
+    """Refuse, before anything is drawn, what cannot be called as draw(rng, size)."""
+    arm = "an arm" if name is None else f"arm {name!r}"
+    if not callable(draw):
+        raise PlanError(f"{arm} is not callable: {draw!r}; an arm is a function (rng, size)")
+    if inspect.iscoroutinefunction(draw) or inspect.isasyncgenfunction(draw):
+        raise PlanError(f"{arm} is a coroutine; an arm is a plain function that returns its values")
+    if inspect.isgeneratorfunction(draw):
+        raise PlanError(f"{arm} is a generator; an arm returns an array of `size` values at once")
+    try:
+        signature = inspect.signature(draw)
+    except (TypeError, ValueError):
+        return  # a builtin without a signature: the first call will show
+    expected = 2 if learner is None else 3
+    if not _takes(signature, expected):
+        hint = "; wrap a function of one draw in cr.scalar" if _takes(signature, 1) else ""
+        called = "(rng, size)" if learner is None else "(rng, size, state)"
+        raise PlanError(f"{arm} must take {called}, but its signature is {signature}{hint}")
+
+
+def _takes(signature: inspect.Signature, arguments: int) -> bool:
+    try:
+        signature.bind(*range(arguments))
+    except TypeError:
+        return False
+    return True

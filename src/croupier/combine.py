@@ -1,0 +1,156 @@
+"""Combiners: from a ledger to arm weights that sum to 1, and so to one estimate.
+
+A combiner is a function ``ledger -> weights`` of shape (K, d), or (K,) for all components alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from croupier.draws import Floats
+from croupier.errors import PlanError
+from croupier.ledger import Ledger
+
+__all__ = [
+    "COMBINERS",
+    "Combiner",
+    "Pooled",
+    "as_combiner",
+    "guarded",
+    "inverse_variance",
+    "mean",
+    "name_of",
+    "pool",
+]
+
+Combiner: TypeAlias = Callable[[Ledger], Floats]
+
+_TINY: Final = float(np.finfo(float).tiny)
+
+
+def mean(ledger: Ledger) -> Floats:
+    """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
+    weights = np.broadcast_to(ledger.count[:, None], ledger.mean.shape)
+    return weights / weights.sum(axis=0)
+
+
+def inverse_variance(ledger: Ledger) -> Floats:
+    """Weight every draw by 1/(sample variance of its arm) (the paper's dashed lines).
+
+    A large gain where costs differ, and dangerous for skewed draws: there a small sample
+    variance goes with a small sample mean, and an arm that never varied takes all the weight.
+    Arms drawn only once have no sample variance and no weight.
+    """
+    s2 = ledger.variance
+    known = ledger.count[:, None] > 1
+    if not known.any():
+        return mean(ledger)
+    flat = known & (s2 == 0)
+    precise = np.where(known & (s2 > 0), ledger.count[:, None] / np.maximum(s2, _TINY), 0.0)
+    precise = np.where(flat.any(axis=0), flat * ledger.count[:, None], precise)
+    return precise / precise.sum(axis=0)
+
+
+def guarded(ledger: Ledger) -> Floats:
+    """Weight by inverse variance against the leading arm, with the benefit of the doubt.
+
+    The leader L is the arm with the most cost spent. An arm that looks worse than the leader is
+    forgiven 1.5 standard errors of its log-variance, one whose mean disagrees with the leader's
+    is taken to be worse than it looks, and no arm counts for more per cost than the leader:
+
+    - V_k = s2_k, or max(s2_L, s2_k exp(-1.5 sqrt(2/df_k + 2/df_L))) where s2_k > s2_L;
+    - V_k >= n_k max(|x_k - x_L| - 2 sqrt(s2_L/n_L), 0)^2/4; an arm that never varied has max V;
+    - weight_k ~ n_k min(d_k/d_L, s2_L/V_k), weight_L ~ n_L.
+
+    If the leader has not varied, the plain mean.
+    """
+    n = ledger.count[:, None]
+    leader = int(ledger.cost.argmax())
+    s2, x = ledger.variance, ledger.mean
+    s2_leader = s2[leader]
+    spread = 2 / ledger.df
+    forgiven = s2 * np.exp(-1.5 * np.sqrt(spread + spread[leader]))
+    v = np.where(s2 > s2_leader, np.maximum(s2_leader, forgiven), s2)
+    apart = np.abs(x - x[leader]) - 2 * np.sqrt(s2_leader / n[leader])
+    v = np.maximum(v, n * np.square(np.maximum(apart, 0.0)) / 4)
+    v = np.where(s2 == 0, v.max(axis=0), v)
+    price = np.nan_to_num(ledger.price, nan=1.0)
+    weights = n * np.minimum(
+        (price / price[leader])[:, None], s2_leader / np.maximum(v, _TINY)
+    )
+    weights[leader] = n[leader]
+    weights = np.where(s2_leader > 0, weights, n)
+    return weights / weights.sum(axis=0)
+
+
+#: Every combiner that has a name.
+COMBINERS: dict[str, Combiner] = {
+    "guarded": guarded,
+    "mean": mean,
+    "inverse-variance": inverse_variance,
+}
+
+
+def as_combiner(combine: str | Combiner) -> Combiner:
+    """Return a combiner from its name, or as it is.
+
+    >>> as_combiner("mean") is mean
+    True
+    """
+    if callable(combine):
+        return combine
+    if combine not in COMBINERS:
+        known = ", ".join(COMBINERS)
+        raise PlanError(
+            f"unknown combiner {combine!r}; the combiners are {known}, or a function of the ledger"
+        )
+    return COMBINERS[combine]
+
+
+def name_of(combiner: Combiner) -> str:
+    """Return the name under which a plan records a combiner."""
+    for name, known in COMBINERS.items():
+        if combiner is known:
+            return name
+    return f"{combiner.__module__}.{getattr(combiner, '__qualname__', type(combiner).__name__)}"
+
+
+class Pooled(NamedTuple):
+    """One estimate of d components, relative and scaled like the ledger's means.
+
+    `variance` is q, `df` the effective degrees of freedom of q, `varies` says whether any arm
+    has varied: if none has, nothing is known about the error.
+    """
+
+    mean: Floats
+    variance: Floats
+    df: Floats
+    varies: np.ndarray
+    weights: Floats
+    draws: float
+
+
+def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
+    """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
+
+    The squared distance counts what the arms' own variances miss when they disagree; the
+    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite).
+    """
+    weights = np.asarray(combiner(ledger), dtype=float)
+    if weights.ndim == 1:
+        weights = weights[:, None]
+    weights = np.broadcast_to(weights, ledger.mean.shape)
+    total = weights.sum(axis=0)
+    if not np.allclose(total, 1, atol=1e-9):  # NaN is not close to anything
+        raise PlanError(f"the combiner's weights must sum to 1, got {total} from {combiner!r}")
+    x, s2 = ledger.mean, ledger.variance
+    n = np.maximum(ledger.count, 1)[:, None]
+    muhat = (weights * x).sum(axis=0)
+    a = np.square(weights) * (s2 + np.square(x - muhat)) / n
+    q = a.sum(axis=0)
+    spread = (np.square(a) / ledger.df).sum(axis=0)
+    df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
+    return Pooled(muhat, q, df, (s2 > 0).any(axis=0), weights, float(ledger.count.sum()))

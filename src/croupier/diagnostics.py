@@ -1,0 +1,136 @@
+"""What a result should make one doubt: do the arms agree, is the error bar worth anything?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from croupier.combine import Pooled
+from croupier.draws import Floats
+from croupier.intervals import FEW
+from croupier.ledger import Ledger
+from croupier.tails import Tail
+
+__all__ = ["agreement", "doubts"]
+
+#: Arms that disagree this clearly do not do so by chance.
+_CLEARLY = 1e-3
+
+
+def agreement(ledger: Ledger) -> tuple[Floats, int]:
+    """Return the p-value, per component, that all arms share one mean, and the arm most off.
+
+    Every arm that varies and whose variance is known (df >= 50) against the leader, by Welch's
+    t with the effective degrees of freedom, times the number of comparisons (Bonferroni). NaN
+    where there is nothing to compare. It finds gross errors, not small biases.
+    """
+    leader = int(ledger.cost.argmax())
+    s2, df, x = ledger.variance, ledger.df, ledger.mean
+    fit = (s2 > 0) & (df >= FEW)
+    tested = fit & fit[leader]
+    tested[leader] = False
+    p = np.full(s2.shape[1], np.nan)
+    if not tested.any():
+        return p, leader
+    error = s2 / np.maximum(ledger.count, 1)[:, None]
+    both = np.where(tested, error + error[leader], 1.0)
+    t = np.abs(x - x[leader]) / np.sqrt(both)
+    welch = np.square(both) / (np.square(error) / df + np.square(error[leader]) / df[leader])
+    tail = np.where(tested, _two_sided(t, welch), np.inf)
+    comparisons = tested.sum(axis=0)
+    known = comparisons > 0
+    p[known] = np.minimum(1.0, tail.min(axis=0) * comparisons)[known]
+    return p, int(tail.min(axis=1).argmin())
+
+
+def _two_sided(t: Floats, df: Floats) -> Floats:
+    """Return P(|T| > t) for Student's t, by Wallace's normal score (Ann. Math. Stat. 30, 1959).
+
+    Better than 1 % for df >= 50, at a thousandth of the time that an import of scipy takes.
+    """
+    score = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * np.log1p(np.square(t) / df))
+    return np.vectorize(math.erfc, otypes=[float])(score / math.sqrt(2))
+
+
+def doubts(
+    names: Sequence[str],
+    ledger: Ledger,
+    pooled: Pooled,
+    tails: Mapping[int, Tail],
+) -> tuple[list[str], Floats]:
+    """Return the warnings that a result carries, and the agreement of its arms."""
+    warnings = []
+    counts = ledger.count
+    p, odd = agreement(ledger)
+    if not pooled.varies.all():
+        warnings.append(_nothing_varies(ledger, pooled))
+    elif (pooled.df < FEW).any():
+        warnings.append(
+            f"the error bar rests on {pooled.df.min():.0f} effective degrees of freedom and may be "
+            "too short: draw more"
+        )
+    if pooled.varies.all() and counts.sum() < 2 * len(names):
+        warnings.append(
+            f"{int(counts.sum())} draws do not suffice to draw each of {len(names)} arms twice: "
+            "which arm is best is a guess, and the error bar is worth little; "
+            f"give a budget of at least {10 * len(names)} draws"
+        )
+    flat = _where((counts > 1) & (ledger.moments[1] == 0).all(axis=1))
+    if flat and pooled.varies.all():
+        warnings.append(
+            f"never varied: {_listed(names, flat)}, in {int(counts[flat].sum()):,} draws; that may "
+            "be a rare event not seen yet, so it counts with the weight of a bad arm"
+        )
+    low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
+    if low < _CLEARLY:
+        leader = names[int(ledger.cost.argmax())]
+        warnings.append(
+            f"the arms disagree (p = {low:.1g}): {names[odd]!r} and {leader!r} do not have the "
+            "same mean, so at least one of them is biased and so may the answer be"
+        )
+    warnings.extend(_heavy(names, pooled, tails))
+    return warnings, p
+
+
+def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
+    draws, arms = int(ledger.count.sum()), len(ledger)
+    if ledger.count.max() < 2:
+        return (
+            f"{draws} draw{'s' * (draws != 1)} for {arms} arm{'s' * (arms != 1)}: no arm was drawn "
+            "twice, so nothing is known about the error; give a larger budget"
+        )
+    what = "no arm has varied"
+    if pooled.varies.any():
+        what += f" in component {int((~pooled.varies).argmax())}"
+    return (
+        f"{what}, so nothing is known about the error: either the answer is exact, "
+        "or every arm has missed a rare event"
+    )
+
+
+def _heavy(names: Sequence[str], pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
+    """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
+    found = []
+    for arm, tail in tails.items():
+        if pooled.weights[arm].max() < 0.01:
+            continue
+        shape = tail.shape()
+        worst = float(np.nanmax(shape)) if np.isfinite(shape).any() else 0.0
+        if worst > 0.5:
+            sure = "looks infinite" if worst > 0.7 else "may be infinite"
+            found.append(
+                f"the variance of {names[arm]!r} {sure} (Pareto shape of its extreme draws "
+                f"{worst:.2f}, above 0.5): the error bar is not to be trusted"
+            )
+    return found
+
+
+def _where(mask: np.ndarray) -> list[int]:
+    return [int(k) for k in np.flatnonzero(mask)]
+
+
+def _listed(names: Sequence[str], arms: Sequence[int]) -> str:
+    shown = ", ".join(repr(names[k]) for k in arms[:3])
+    return shown if len(arms) <= 3 else f"{shown} and {len(arms) - 3} more arms"

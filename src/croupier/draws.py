@@ -1,0 +1,187 @@
+"""What flows: Draws from an arm, the Batch that asked for them, the Outcome that is told.
+
+Values and costs are checked here, once, at the door; everything behind it trusts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from croupier.errors import ArmError
+from croupier.seeds import DRAWS, stream
+
+__all__ = ["Batch", "Draws", "Floats", "Outcome", "as_costs", "as_values"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+#: Costs are squared and summed: outside these limits a double would not hold the result.
+_LEAST_COST: Final = 1e-150
+_MOST_COST: Final = 1e150
+
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What an arm returns when it reports its own costs: values, and what each of them cost.
+
+    `costs` is one number per draw, or a single number that each of the draws cost.
+
+    >>> import numpy as np
+    >>> def arm(rng, size):
+    ...     steps = rng.geometric(0.1, size)
+    ...     return Draws(rng.normal(1.0, 1.0, size), costs=steps)
+    >>> arm(np.random.default_rng(0), 3).costs.shape
+    (3,)
+    """
+
+    values: ArrayLike
+    costs: ArrayLike | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`size` draws that are asked for at once, from one arm.
+
+    Their randomness comes from `rng()`, a function of (seed, ticket) alone. An arm is called
+    with at most `chunk` draws at a time, so that its arrays stay in the cache.
+    """
+
+    ticket: int
+    arm: str
+    size: int
+    seed: int
+    chunk: int = 10_000
+    state: Any = None
+
+    def rng(self) -> np.random.Generator:
+        """Return the batch's own random generator, always from its beginning."""
+        return stream(self.seed, DRAWS, self.ticket)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a batch: small, whatever its size.
+
+    `moments` has the rows mean, M2, M3, M4 (central sums), one column per component, about
+    `origin` (the batch's first draw) and in units of ``2**exponent``. `extremes` are the draws
+    farthest from the mean among the first `inspected`, for the warnings about tails; `extra`
+    is what a policy or an arm digests from the draws. `scalar`: the arm returns numbers, not
+    vectors of length 1.
+    """
+
+    ticket: int
+    arm: str
+    size: int
+    origin: Floats
+    exponent: NDArray[np.int64]
+    moments: Floats
+    scalar: bool
+    cost: float
+    cost_m2: float
+    seconds: float
+    extremes: Floats
+    inspected: int
+    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    values: Floats | None = None
+
+
+def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
+    """Return what an arm returned as float64 of shape (size,) or (size, d), or say what is wrong.
+
+    NaN and infinity are found where the moments are summed (`ledger.Tally`), at no extra cost.
+
+    >>> as_values([True, False], 2, arm="coin", ticket=0)
+    array([1., 0.])
+    """
+
+    def refuse(message: str, value: Any = raw) -> ArmError:
+        return ArmError(message, arm=arm, ticket=ticket, value=value)
+
+    if raw is None:
+        raise refuse(f"returned None; return an array of {size} values")
+    if isinstance(raw, np.ma.MaskedArray):
+        raise refuse(
+            "returned a masked array; to drop masked draws would bias the answer: "
+            "return every draw as a plain array (a draw that counts as nothing is a 0)"
+        )
+    if hasattr(raw, "__await__") or hasattr(raw, "__aiter__") or hasattr(raw, "__next__"):
+        close = getattr(raw, "close", None)
+        if callable(close):
+            close()
+        raise refuse(
+            f"returned a {type(raw).__name__}, not values; "
+            "return an array (wrap a coroutine in a function that runs it)"
+        )
+    try:
+        values = np.asarray(raw)
+    except (ValueError, TypeError) as error:
+        raise refuse(f"returned something that is not an array ({error})") from error
+    if values.dtype.kind == "c":
+        raise refuse(
+            f"returned complex values (the first is {values.flat[0] if values.size else '?'}); "
+            "return the real and the imaginary part as two components, an array (size, 2)"
+        )
+    if values.dtype.kind not in "fiub":
+        shown = values.flat[0] if values.size else raw
+        raise refuse(
+            f"returned values of type {values.dtype} (such as {shown!r}); return numbers", shown
+        )
+    if values.ndim not in (1, 2) or values.shape[0] != size:
+        raise refuse(_wrong_shape(values, size))
+    if values.ndim == 2 and values.shape[1] == 0:
+        raise refuse(f"returned an array of shape {values.shape}: no component to estimate")
+    return values.astype(np.float64, copy=False)
+
+
+def _wrong_shape(values: NDArray[Any], size: int) -> str:
+    asked = f"was asked for {size} draw{'s' * (size != 1)} and"
+    if values.ndim == 0:
+        return (
+            f"{asked} returned a single number ({values}); return an array of {size}, "
+            "or wrap a function of one draw in cr.scalar"
+        )
+    if values.ndim > 2:
+        return (
+            f"{asked} returned an array of shape {values.shape}; "
+            "return (size,) for a number or (size, d) for a vector"
+        )
+    few = "too few" if values.shape[0] < size else "too many"
+    hint = "; for a vector of quantities return an array (size, d)" if values.ndim == 1 else ""
+    return f"{asked} returned {few}, {values.shape[0]} (shape {values.shape}){hint}"
+
+
+def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
+    """Return reported costs as float64 of shape (size,), each finite and above zero.
+
+    >>> as_costs(2, 3, arm="slow", ticket=0)
+    array([2., 2., 2.])
+    """
+    try:
+        costs = np.asarray(raw, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise ArmError(f"costs are not numbers: {raw!r}", arm=arm, ticket=ticket, value=raw) from (
+            error
+        )
+    if costs.ndim == 0:
+        costs = np.full(size, costs)
+    if costs.shape != (size,):
+        message = f"reported costs of shape {costs.shape} for {size} draws; report one per draw"
+        raise ArmError(message, arm=arm, ticket=ticket, value=raw)
+    good = (costs >= _LEAST_COST) & (costs <= _MOST_COST)
+    if not good.all():
+        bad = costs[~good][0]
+        message = (
+            f"reported a cost of {bad}; a cost must be a positive number: a draw that costs "
+            "nothing would be drawn for ever"
+        )
+        if bad > 0:
+            message = f"reported a cost of {bad}, beyond {_LEAST_COST:g} to {_MOST_COST:g}"
+        raise ArmError(message, arm=arm, ticket=ticket, value=float(bad))
+    return costs

@@ -1,0 +1,173 @@
+"""The history of a run: one row per batch, from which every earlier estimate can be had."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.combine import Combiner, pool
+from croupier.draws import Floats, Outcome
+from croupier.intervals import FixedSize, Interval, half_width
+from croupier.ledger import Ledger
+
+__all__ = ["Curve", "History"]
+
+
+class Curve(NamedTuple):
+    """The estimate as it was after some of the batches."""
+
+    row: NDArray[np.int64]
+    value: Floats
+    half_width: Floats
+
+
+class _Row(NamedTuple):
+    # What a ledger reads of an outcome.
+    size: int
+    origin: Floats
+    exponent: NDArray[np.int64]
+    moments: Floats
+    cost: float
+    cost_m2: float
+
+
+class History:
+    """Columns, one row per batch in ticket order: `ticket, arm, size, cost, draws`.
+
+    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch.
+    """
+
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        combiner: Combiner,
+        *,
+        confidence: float = 0.95,
+        interval: Interval | None = None,
+        measured: bool = False,
+    ) -> None:
+        self.names = names
+        self.scalar = True
+        self._combiner = combiner
+        self._confidence = confidence
+        self._interval: Interval = FixedSize() if interval is None else interval
+        self._measured = measured
+        self._rows = 0
+        self._numbers: Floats = np.empty((16, 5))
+        self._moments: Floats = np.empty((16, 6, 1))
+        self._values: list[Floats | None] = []
+
+    def append(self, arm: int, outcome: Outcome) -> None:
+        """Add the row of one batch."""
+        row = self._rows
+        if row == 0:
+            self.scalar = outcome.scalar
+            self._moments = np.empty((len(self._numbers), 6, outcome.origin.size))
+        elif row == len(self._numbers):
+            # A new buffer, not a resized one: a history that was handed out keeps the old one.
+            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
+            self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
+        self._numbers[row] = (
+            outcome.ticket, arm, outcome.size, outcome.cost, outcome.cost_m2,
+        )  # fmt: skip
+        self._moments[row, 0] = outcome.origin
+        self._moments[row, 1] = outcome.exponent
+        self._moments[row, 2:] = outcome.moments
+        if outcome.values is not None:
+            self._values.append(outcome.values)
+        self._rows = row + 1
+
+    def view(self, interval: Interval) -> History:
+        """Return the history as it is now, for a result: later batches do not show in it."""
+        twin = History.__new__(History)
+        vars(twin).update(vars(self), _interval=interval, _values=list(self._values))
+        return twin
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def __repr__(self) -> str:
+        return f"<History of {self._rows} batches from {len(self.names)} arms>"
+
+    def _column(self, index: int) -> Floats:
+        return self._numbers[: self._rows, index]
+
+    @property
+    def ticket(self) -> NDArray[np.int64]:
+        """The ticket of each batch."""
+        return self._column(0).astype(np.int64)
+
+    @property
+    def arm(self) -> NDArray[np.int64]:
+        """The arm of each batch, as an index into `names`."""
+        return self._column(1).astype(np.int64)
+
+    @property
+    def size(self) -> NDArray[np.int64]:
+        """The number of draws of each batch."""
+        return self._column(2).astype(np.int64)
+
+    @property
+    def batch_cost(self) -> Floats:
+        """What each batch cost."""
+        return self._column(3).copy()
+
+    @property
+    def cost(self) -> Floats:
+        """What had been spent after each batch."""
+        return np.cumsum(self._column(3))
+
+    @property
+    def draws(self) -> NDArray[np.int64]:
+        """The number of draws after each batch."""
+        return np.cumsum(self.size)
+
+    def values(self, name: str) -> Floats | None:
+        """Return every draw of one arm in ticket order, if the run kept them."""
+        if not self._values:
+            return None
+        arm = self.names.index(name)
+        parts = [v for k, v in zip(self.arm, self._values, strict=True) if k == arm]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def at(self, cost: float) -> Any:
+        """Return the estimate that was available when `cost` had been spent; NaN before any.
+
+        It is the combination of the batches that were finished by then: the paper's muhat(t).
+        """
+        finished = int(np.searchsorted(self.cost, cost * (1 + 1e-12), side="right"))
+        if finished == 0:
+            missing = np.full(self._moments.shape[2], np.nan)
+            return missing[0].item() if self.scalar else missing
+        value = self._estimates(np.array([finished - 1])).value[0]
+        return value.item() if self.scalar else value
+
+    def curve(self, points: int = 200) -> Curve:
+        """Return the estimate after at most `points` batches, evenly spaced in log cost."""
+        cost = self.cost
+        if len(cost) <= points:
+            return self._estimates(np.arange(len(cost)))
+        marks = np.geomspace(cost[0], cost[-1], points)
+        return self._estimates(np.unique(np.minimum(np.searchsorted(cost, marks), len(cost) - 1)))
+
+    def _estimates(self, rows: NDArray[np.int64]) -> Curve:
+        """Replay the batches and combine after each of the given rows (ascending)."""
+        ledger = Ledger(len(self.names), measured=self._measured)
+        values, halves, start = [], [], 0
+        for row in rows:
+            for i in range(start, row + 1):
+                _, arm, size, cost, cost_m2 = self._numbers[i]
+                part = self._moments[i]
+                ledger.add(
+                    int(arm),
+                    _Row(int(size), part[0], part[1].astype(np.int64), part[2:], cost, cost_m2),
+                )
+            start = row + 1
+            pooled = pool(ledger, self._combiner)
+            values.append(ledger.value_of(pooled.mean))
+            half = half_width(self._interval, pooled, self._confidence)
+            halves.append(ledger.spread_of(half))
+        column = 0 if self.scalar else slice(None)
+        return Curve(rows, np.array(values)[:, column], np.array(halves)[:, column])

@@ -1,0 +1,146 @@
+"""Intervals: an estimate's error bar, each with what it assumes.
+
+An interval is ``estimate ± multiplier * sqrt(q)``. There is one kind for a sample of fixed size,
+one for a run that stops at a tolerance, and one that holds at all times at once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from croupier.combine import Pooled
+from croupier.draws import Floats
+
+__all__ = ["Anytime", "FixedSize", "Interval", "ManyLooks", "half_width", "normal_quantile"]
+
+#: Below this many effective degrees of freedom the normal approximation is not to be trusted.
+FEW = 50.0
+
+
+class Interval(Protocol):
+    """How wide an interval is, and when a run may stop on it."""
+
+    @property
+    def name(self) -> str:
+        """What the result says of the interval."""
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        """Return the half-width in standard errors, per component."""
+
+    def ready(self, pooled: Pooled) -> bool:
+        """Tell whether enough is known for a tolerance to stop the run."""
+
+    def look(self, pooled: Pooled, confidence: float) -> Interval:
+        """Return the interval after one more look at the data, taken in ticket order."""
+
+
+def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
+    """Return the half-width, infinite where no arm has varied: then nothing is known of it."""
+    with np.errstate(invalid="ignore"):
+        half = interval.multiplier(pooled, confidence) * np.sqrt(pooled.variance)
+    return np.where(pooled.varies, half, np.inf)
+
+
+@lru_cache
+def normal_quantile(probability: float) -> float:
+    """Return the quantile of the standard normal distribution.
+
+    >>> round(normal_quantile(0.975), 4)
+    1.96
+    """
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf(probability)
+
+
+@dataclass(frozen=True)
+class FixedSize:
+    """For a sample whose size nothing in it decided: z + (z^3 + z)/(4 df).
+
+    The first two terms of Student's quantile (Abramowitz and Stegun 26.7.5), with the effective
+    degrees of freedom of the pooled variance. Assumes that the estimate is about normal.
+    """
+
+    name = "fixed-size"
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        z = normal_quantile((1 + confidence) / 2)
+        return np.asarray(z + (z**3 + z) / (4 * pooled.df))
+
+    def ready(self, pooled: Pooled) -> bool:
+        return False  # stopping on it would cover far less than it says
+
+    def look(self, pooled: Pooled, confidence: float) -> FixedSize:
+        return self
+
+
+@dataclass(frozen=True)
+class ManyLooks:
+    """For a run that looks after every batch and stops when it is precise enough.
+
+    Half the error probability, z_{1 - alpha/4}, and no stop before the variance is known:
+    df >= max(100, 20/sum w_k^2). Never narrower than the interval of a fixed size.
+    """
+
+    name = "many-looks"
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        z = normal_quantile(1 - (1 - confidence) / 4)
+        return np.maximum(z, FixedSize().multiplier(pooled, confidence))
+
+    def ready(self, pooled: Pooled) -> bool:
+        needed = np.maximum(100.0, 20 / np.square(pooled.weights).sum(axis=0))
+        return bool(pooled.varies.all() and (pooled.df >= needed).all())
+
+    def look(self, pooled: Pooled, confidence: float) -> ManyLooks:
+        return self
+
+
+@dataclass(frozen=True)
+class Anytime:
+    """Holds at all times at once: stop whenever you like, for whatever reason.
+
+    The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (Annals
+    of Statistics 52, 2024, equation 6): with x = rho^2 n, the half-width is
+    sqrt(q (1 + 1/x) log((1 + x)/alpha^2)). rho^2 is chosen at the first look with at least 50
+    effective degrees of freedom, where it makes the half-width least, and then kept.
+    """
+
+    rho2: float | None = None
+    name = "anytime"
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        if self.rho2 is None:
+            return np.full(pooled.mean.shape, np.inf)
+        x = self.rho2 * pooled.draws
+        return np.full(pooled.mean.shape, _sequence(x, 1 - confidence))
+
+    def ready(self, pooled: Pooled) -> bool:
+        return self.rho2 is not None and bool(pooled.varies.all() and (pooled.df >= FEW).all())
+
+    def look(self, pooled: Pooled, confidence: float) -> Anytime:
+        if self.rho2 is None and pooled.varies.all() and (pooled.df >= FEW).all():
+            return replace(self, rho2=_tightest(1 - confidence) / pooled.draws)
+        return self
+
+
+def _sequence(x: float, alpha: float) -> float:
+    return math.sqrt((1 + 1 / x) * (math.log1p(x) - 2 * math.log(alpha)))
+
+
+@lru_cache
+def _tightest(alpha: float) -> float:
+    """Return the x at which `_sequence` is least: x = log((1 + x)/alpha^2).
+
+    >>> round(_tightest(0.05), 1), round(_sequence(_tightest(0.05), 0.05), 3)
+    (8.2, 3.035)
+    """
+    x = 1.0
+    for _ in range(200):  # the derivative vanishes at this fixed point; the map contracts
+        x = math.log1p(x) - 2 * math.log(alpha)
+    return x

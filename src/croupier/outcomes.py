@@ -1,0 +1,124 @@
+"""From the draws of a batch to its Outcome: the same bits wherever the draws were made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from croupier.draws import Batch, Draws, Floats, Outcome, as_costs, as_values
+from croupier.errors import ArmError
+from croupier.ledger import Tally
+from croupier.plan import Plan
+from croupier.seeds import DIGEST, stream
+from croupier.tails import extremes_of
+
+if TYPE_CHECKING:
+    from croupier.arms.base import Learner
+    from croupier.policies.base import Digest
+
+__all__ = ["Chunk", "chunks_of", "outcome_of"]
+
+#: A clock may stand still during a short call; a cost may not be zero.
+_LEAST_SECONDS = 1e-9
+
+
+class Chunk(NamedTuple):
+    """What one call of an arm returned, how long it took, and what the plan's clock says."""
+
+    size: int
+    returned: Any
+    seconds: float
+    cost: float
+
+
+def chunks_of(batch: Batch, values: ArrayLike, costs: ArrayLike | None) -> Iterator[Chunk]:
+    """Cut draws that were made elsewhere into the chunks that `perform` would have made."""
+    returned = as_values(values, batch.size, arm=batch.arm, ticket=batch.ticket)
+    each = None
+    if costs is not None:
+        each = as_costs(costs, batch.size, arm=batch.arm, ticket=batch.ticket)
+    for start in range(0, batch.size, batch.chunk):
+        part = slice(start, start + batch.chunk)
+        size = len(returned[part])
+        spent = 0.0 if each is None else float(each[part].sum())
+        yield Chunk(size, Draws(returned[part], None if each is None else each[part]), 0.0, spent)
+
+
+def outcome_of(
+    plan: Plan,
+    batch: Batch,
+    chunks: Iterable[Chunk],
+    *,
+    digest: Digest | None = None,
+    learner: Learner | None = None,
+) -> Outcome:
+    """Reduce a batch to what is told: moments, costs, extremes, and what is digested.
+
+    Draws are looked at before the next call of the arm, so an arm may return the same buffer
+    again and again.
+    """
+    arm, ticket = batch.arm, batch.ticket
+    tally = Tally()
+    seconds = clock = cost = squares = 0.0
+    scalar = True
+    extremes: Floats | None = None
+    inspected = 0
+    keep: list[Floats] | None = [] if plan.keep_values or digest or learner else None
+    for chunk in chunks:
+        returned, reported = chunk.returned, None
+        if isinstance(returned, Draws):
+            returned, reported = returned.values, returned.costs
+        values = as_values(returned, chunk.size, arm=arm, ticket=ticket)
+        tally.add(values, arm=arm, ticket=ticket)
+        seconds += chunk.seconds
+        clock += chunk.cost
+        if plan.unit == "cost":
+            costs = _reported(reported, chunk.size, arm, ticket)
+            cost += float(costs.sum())
+            squares += float(np.square(costs).sum())
+        if extremes is None:
+            scalar, extremes, inspected = values.ndim == 1, extremes_of(values), len(values)
+        if keep is not None:
+            keep.append(values.copy())
+    if plan.unit == "draws":
+        cost = float(batch.size)
+    elif plan.unit == "seconds":
+        cost = max(clock, _LEAST_SECONDS * batch.size)
+    whole = None if keep is None else np.concatenate(keep)
+    extra: dict[str, Any] = {}
+    if digest is not None and whole is not None:
+        random = stream(batch.seed, DIGEST, ticket)
+        extra["policy"] = digest(plan, plan.names.index(arm), Draws(whole), random)
+    if learner is not None and whole is not None:
+        extra["arm"] = learner.digest(whole)
+    assert extremes is not None
+    return Outcome(
+        ticket=ticket,
+        arm=arm,
+        size=batch.size,
+        origin=tally.origin,
+        exponent=tally.exponent,
+        moments=tally.moments(),
+        scalar=scalar,
+        cost=cost,
+        cost_m2=max(squares - cost * cost / batch.size, 0.0) if plan.unit == "cost" else 0.0,
+        seconds=seconds,
+        extremes=extremes,
+        inspected=inspected,
+        extra=extra,
+        values=whole if plan.keep_values else None,
+    )
+
+
+def _reported(costs: ArrayLike | None, size: int, arm: str, ticket: int) -> Floats:
+    if costs is None:
+        raise ArmError(
+            "reports no cost, but the budget is a cost: return cr.Draws(values, costs), "
+            "or budget draws= or seconds=",
+            arm=arm,
+            ticket=ticket,
+        )
+    return as_costs(costs, size, arm=arm, ticket=ticket)

@@ -1,0 +1,129 @@
+"""The protocol that every policy follows, the way from a name to a policy, and the opening."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from croupier.draws import Draws, Floats
+from croupier.errors import PlanError
+from croupier.ledger import Ledger
+from croupier.plan import Plan
+
+__all__ = [
+    "Choice",
+    "Digest",
+    "Policy",
+    "Random",
+    "describe",
+    "digest_of",
+    "group_of",
+    "objective_weights",
+    "opening",
+    "smallest",
+]
+
+#: Builds the random stream of a decision; call it only when there is something to toss.
+Random: TypeAlias = Callable[[], np.random.Generator]
+
+#: An arm's index, or (index, at most so many draws).
+Choice: TypeAlias = int | tuple[int, int]
+
+Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
+
+#: A call shorter than this measures the call rather than the draws (in seconds).
+_TELLING_CALL: Final = 2e-4
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Scores the arms from the ledger; the smallest score is played.
+
+    A policy is a frozen dataclass: its fields are its parameters, its state is whatever `start`
+    returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
+    batch to small arrays where they are made, and ``group``: sizes are multiples of it.
+    """
+
+    name: ClassVar[str]
+
+    def start(self, plan: Plan) -> Any:
+        """Return the state before the first decision; refuse a plan that cannot be played."""
+
+    def choose(self, state: Any, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        """Return the arm to play next; `pending` are the draws that are out, per arm."""
+
+    def learn(self, state: Any, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Any:
+        """Return the next state after a batch of `arm` was told; must not change the old one.
+
+        `ledger` has the batch already; `extra` is what `digest` made of its draws.
+        """
+
+    @classmethod
+    def example(cls) -> Self:
+        """Return a policy for arms 'a' and 'b', for the contract tests."""
+
+
+def digest_of(policy: Policy) -> Digest | None:
+    """Return the policy's digest, if it has one."""
+    return getattr(policy, "digest", None)
+
+
+def group_of(policy: Policy) -> int:
+    """Return how many draws the policy learns from at once: 1, or 2 and 3 for pairs and triples."""
+    return int(getattr(policy, "group", 1))
+
+
+def describe(policy: Policy) -> dict[str, Any]:
+    """Return a policy as plain data: its name and its parameters."""
+    parameters = asdict(policy) if is_dataclass(policy) else {}
+    return {"name": policy.name, **parameters}
+
+
+def smallest(scores: Floats) -> int:
+    """Return the arm with the smallest score, the first of equals."""
+    if np.isnan(scores).any():
+        raise PlanError(f"the policy scored arm {int(np.isnan(scores).argmax())} NaN")
+    return int(scores.argmin())
+
+
+def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
+    """Return the draw that must come before any preference, or None when all is known.
+
+    Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
+    were told. Where costs are measured times, an arm whose calls are too short to tell the cost
+    of a draw from that of a call is then called with twice as many, until they are not.
+    """
+    draws = ledger.count + pending
+    if draws.min() < plan.first or ledger.count.min() < 2:
+        return int(draws.argmin()), 1
+    if plan.unit == "seconds" and plan.batch == "growing":
+        untold = np.where(pending > 0, np.inf, ledger.longest)
+        arm = int(untold.argmin())
+        if untold[arm] < _TELLING_CALL:
+            return arm, int(2 * ledger.largest[arm])
+    return None
+
+
+def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
+    """Return the weight of each component in the one number that an allocation minimises.
+
+    By default 1/median over the arms of the component's variance, so that every component
+    counts alike whatever its unit; else the plan's own weights, in the user's units.
+    """
+    if plan.objective is None:
+        if variance.shape[1] == 1:
+            return np.ones(1)
+        ranked = np.sort(variance, axis=0)
+        flat = np.count_nonzero(ranked == 0, axis=0)
+        median = ranked[(flat + len(ranked)) // 2 - (flat == len(ranked)), range(len(flat))]
+        return np.divide(1.0, median, out=np.zeros_like(median), where=median > 0)
+    if len(plan.objective) != variance.shape[1]:
+        raise PlanError(
+            f"objective has {len(plan.objective)} weights, but the draws have "
+            f"{variance.shape[1]} component{'s' * (variance.shape[1] != 1)}: give one weight each"
+        )
+    unit = 2 * (ledger.exponent - ledger.exponent.max())
+    return np.ldexp(np.asarray(plan.objective), unit)

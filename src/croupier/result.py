@@ -1,0 +1,224 @@
+"""Result: one estimate, its error bar, and a row for every arm; frozen data with a face."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, KeysView, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from croupier.combine import Pooled
+from croupier.draws import Floats
+from croupier.history import History
+from croupier.intervals import Interval, half_width
+from croupier.ledger import Ledger
+from croupier.plan import Plan, fraction_of
+from croupier.views.data import Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = ["ArmRow", "ArmRows", "Result"]
+
+
+@dataclass(frozen=True)
+class ArmRow:
+    """What a run learned about one arm; `None` where it is not known.
+
+    `share` is that of the cost, `weight` that in the estimate (the mean over components);
+    `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
+    the best arm (1 is the best). `values` are the draws, if the run kept them.
+    """
+
+    name: str
+    draws: int
+    share: float
+    weight: float
+    mean: Any
+    variance: Any
+    cost_per_draw: float | None
+    efficiency: float | None
+    values: Floats | None = field(default=None, repr=False, compare=False)
+
+
+class ArmRows:
+    """The rows of a result: ``rows["naive"]`` by name, or iterate over all of them."""
+
+    def __init__(self, rows: Sequence[ArmRow]) -> None:
+        self._rows = {row.name: row for row in rows}
+
+    def __getitem__(self, name: str) -> ArmRow:
+        try:
+            return self._rows[name]
+        except KeyError:
+            known = ", ".join(self._rows)
+            raise KeyError(f"no arm {name!r}; the arms are {known}") from None
+
+    def __iter__(self) -> Iterator[ArmRow]:
+        return iter(self._rows.values())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def keys(self) -> KeysView[str]:
+        """Return the names."""
+        return self._rows.keys()
+
+    def __repr__(self) -> str:
+        return f"ArmRows({list(self._rows.values())!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What a run returns: numbers for scalar draws, arrays of length d for vectors.
+
+    `interval` is (low, high) at `confidence`; `stopped` the reason why the run ended; `agreement`
+    the p-value of the hypothesis that all arms share one mean (None if that cannot be tested);
+    `cost` is in the unit of the budget, `seconds` the wall time of the run.
+    """
+
+    value: Any
+    stderr: Any
+    interval: tuple[Any, Any]
+    confidence: float
+    draws: int
+    cost: float
+    seconds: float
+    stopped: str | None
+    arms: ArmRows
+    agreement: Any
+    warnings: tuple[str, ...]
+    history: History = field(repr=False)
+    plan: Plan = field(repr=False)
+    seed: int
+    _ledger: Ledger = field(repr=False)
+    _pooled: Pooled = field(repr=False)
+    _interval: Interval = field(repr=False)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the cost: draws, seconds, or what the arms report."""
+        return self.plan.unit
+
+    def confidence_interval(self, level: float) -> tuple[Any, Any]:
+        """Return (low, high) at another confidence level, of the kind that the run reports."""
+        half = half_width(self._interval, self._pooled, fraction_of("level", level))
+        half = self._ledger.spread_of(half)
+        value = self._ledger.value_of(self._pooled.mean)
+        low, high = value - half, value + half
+        return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """Return the result as a plain text table."""
+        from croupier.views import table
+
+        return table.text(self.to_dict())
+
+    def __rich__(self) -> Any:
+        from croupier.views import table
+
+        return table.rich_table(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        from croupier.views import table
+
+        return table.html(self.to_dict())
+
+    def plot(self, *, figure: Figure | None = None, component: int = 0) -> Figure:
+        """Draw the estimate with its band, the share of each arm, and how good each arm is.
+
+        Returns a matplotlib figure: ``result.plot().savefig("run.png")``.
+        """
+        from croupier.views import plots
+
+        curve = self.history.curve()
+        columns = {
+            "names": list(self.history.names),
+            "arm": self.history.arm,
+            "batch_cost": self.history.batch_cost,
+            "cost": self.history.cost,
+            "draws": self.history.draws,
+            "at": curve.row,
+            "value": curve.value,
+            "half_width": curve.half_width,
+        }
+        return plots.plot(self.to_dict(), columns, figure=figure, component=component)
+
+    def to_dict(self) -> Summary:
+        """Return the result as plain data, ready for JSON but for NaN and infinity."""
+        low, high = self.interval
+        return {
+            "value": _plain(self.value),
+            "stderr": _plain(self.stderr),
+            "low": _plain(low),
+            "high": _plain(high),
+            "confidence": self.confidence,
+            "interval": self._interval.name,
+            "draws": self.draws,
+            "cost": self.cost,
+            "unit": self.plan.unit,
+            "seconds": self.seconds,
+            "stopped": self.stopped,
+            "agreement": _plain(self.agreement),
+            "policy": self.plan.policy["name"],
+            "combine": self.plan.combine,
+            "seed": self.seed,
+            "warnings": list(self.warnings),
+            "arms": [
+                {name: _plain(getattr(row, name)) for name in _ARM_COLUMNS} for row in self.arms
+            ],  # type: ignore[typeddict-item]
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the arms as a DataFrame, one row each, indexed by name."""
+        pandas = _needed("pandas", "pandas")
+        frame = pandas.DataFrame([{c: getattr(row, c) for c in _ARM_COLUMNS} for row in self.arms])
+        return frame.set_index("name")  # type: ignore[no-any-return]
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return estimate and arms as a Dataset over `arm` (and `component` for vectors)."""
+        xarray = _needed("xarray", "xarray")
+        component = () if self.history.scalar else ("component",)
+        low, high = self.interval
+        data = {
+            "value": (component, np.asarray(self.value)),
+            "stderr": (component, np.asarray(self.stderr)),
+            "low": (component, np.asarray(low)),
+            "high": (component, np.asarray(high)),
+        }
+        for column in _ARM_COLUMNS[1:]:
+            wide = component if column in ("mean", "variance") else ()
+            shape = np.shape(self.value) if wide else ()
+            cells = [getattr(row, column) for row in self.arms]
+            filled = [np.full(shape, np.nan) if cell is None else cell for cell in cells]
+            data[column] = (("arm", *wide), np.asarray(filled))
+        attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
+        names = [row.name for row in self.arms]
+        return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]
+
+
+_ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name != "values")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def _needed(module: str, extra: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(f'{module} is not installed: pip install "croupier[{extra}]"') from None

@@ -1,0 +1,235 @@
+"""estimate: the loop around a table, ask -> perform -> tell -> stop?, and the run's clock."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from croupier.allocator import Allocator
+from croupier.arms.base import ArmLike, as_arms
+from croupier.combine import Combiner, as_combiner, name_of
+from croupier.errors import CroupierWarning, PlanError
+from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.plan import Batching, Clock, Plan, Unit, count_of, fraction_of, positive, weights_of
+from croupier.policies import Policy, as_policy, describe
+from croupier.policies.base import digest_of
+from croupier.result import Result
+from croupier.seeds import RandomLike, seed_from
+from croupier.stopping import Rule, Stop, any_of, asked_to, out_of_cost, out_of_draws
+from croupier.stopping import out_of_time, precise
+from croupier.table import Progress, Table
+from croupier.views.live import Watch, watching
+from croupier.workers import Serial
+
+__all__ = ["estimate"]
+
+
+def play(table: Table, engine: Serial, budget: Budget, rule: Rule, watch: Watch) -> Stop:
+    """Play a table until a rule stops it or the budget buys nothing more.
+
+    Outcomes are told, and stops judged, once per ticket and in ticket order, before the ticket
+    `width` later is asked for; batches that are out when the run stops still count.
+    """
+    began = time.perf_counter()
+    progress = table.progress()
+    stop: Stop | None = None
+    try:
+        while True:
+            while stop is None and len(engine) < table.width:
+                left = budget.left(progress, time.perf_counter() - began)
+                if (batch := table.ask(*left)) is None:
+                    break
+                engine.submit(batch)
+            if not len(engine):
+                return stop or budget.unit
+            table.tell(engine.next())
+            progress = table.progress(time.perf_counter() - began)
+            reason = rule(progress)
+            stop = stop or reason
+            watch.update(progress, budget.spent(progress))
+    except KeyboardInterrupt:
+        if not progress.draws:
+            raise
+        return "interrupted"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may use up, and in which unit it economises."""
+
+    draws: int | None
+    seconds: float | None
+    cost: float | None
+
+    @property
+    def unit(self) -> Unit:
+        """What you budget is what it economises: seconds, then cost, then draws."""
+        if self.seconds is not None:
+            return "seconds"
+        return "draws" if self.cost is None else "cost"
+
+    def left(self, progress: Progress, seconds: float) -> tuple[int | None, float | None]:
+        """Return the draws and the cost that are left; of seconds, what arms can make of them."""
+        draws = None if self.draws is None else self.draws - progress.draws
+        if self.seconds is not None:
+            # A second of the run is less than a second of the arms, on whichever clock.
+            rate = progress.cost / seconds if progress.cost else 1.0
+            return draws, (self.seconds - seconds) * rate
+        return draws, None if self.cost is None else self.cost - progress.cost
+
+    def spent(self, progress: Progress) -> float:
+        """Return the share of the budget that is used up, from 0 to 1."""
+        used = {"draws": progress.draws, "seconds": progress.seconds, "cost": progress.cost}
+        given = {name: limit for name, limit in vars(self).items() if limit is not None}
+        return max(used[name] / limit for name, limit in given.items())
+
+    def rules(self) -> list[Rule]:
+        """Return the rules that stop a run which has used up its budget."""
+        rules = []
+        if self.draws is not None:
+            rules.append(out_of_draws(self.draws))
+        if self.seconds is not None:
+            rules.append(out_of_time(self.seconds))
+        if self.cost is not None:
+            rules.append(out_of_cost(self.cost))
+        return rules
+
+
+def estimate(
+    arms: Mapping[str, ArmLike] | Iterable[ArmLike],
+    *,
+    draws: float | None = None,
+    seconds: float | None = None,
+    cost: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    confidence: float = 0.95,
+    anytime: bool = False,
+    policy: str | Policy = "auto",
+    combine: str | Combiner = "guarded",
+    objective: Sequence[float] | None = None,
+    batch: Batching = "growing",
+    clock: Clock = "wall",
+    keep_values: bool = False,
+    rng: RandomLike = None,
+    workers: int | None = None,
+    width: int | None = None,
+    progress: bool | None = None,
+    callback: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Spend a budget on several unbiased estimators of one quantity, most on the best of them.
+
+    Args:
+        arms: A mapping name -> arm, or a sequence of named arms. An arm is a callable
+            ``(rng, size)`` that returns `size` values, an array (size, d) for d quantities at
+            once, or `Draws(values, costs)`; see `Arm` and `scalar`.
+        draws: Budget in draws, met exactly; every draw costs 1.
+        seconds: Budget in wall time; costs are the measured times of the arms' calls.
+        cost: Budget in the cost that the arms report with `Draws(values, costs)`.
+            At least one of the three is needed; the first that runs out stops the run.
+        atol: Stop when the half-width of the interval is at most this,
+        rtol: or at most this times the value (whichever is larger).
+        confidence: The level of the interval.
+        anytime: Report an interval that holds at all times at once, whatever stopped the run.
+        policy: How the budget is dealt: a name of `croupier.policies`, or a policy.
+        combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
+            function of the ledger.
+        objective: For vectors, the weight of each component's variance in the allocation.
+        batch: "growing", or "one" for the paper's draw-by-draw loop.
+        clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
+        keep_values: Keep every draw, in ``result.arms[name].values``.
+        rng: None, a non-negative integer, a SeedSequence or a Generator.
+        workers: The number of processes; only 1, this one, so far.
+        width: How many batches may be out at once; part of what determines the result.
+        progress: Show a progress bar; by default when somebody is watching.
+        callback: Called with a `Progress` after every batch; returning True stops the run.
+
+    Returns:
+        A `Result`: value, stderr, interval, one row per arm, warnings, history.
+
+    >>> import croupier as cr
+    >>> def rough(rng, size): return rng.normal(1.0, 1.0, size)
+    >>> def fine(rng, size): return rng.normal(1.0, 0.1, size)
+    >>> result = cr.estimate({"rough": rough, "fine": fine}, draws=10_000, rng=7)
+    >>> result.stopped, result.draws, abs(result.value - 1) < 4 * result.stderr
+    ('draws', 10000, True)
+    """
+    named = as_arms(arms)
+    budget = _budget(draws, seconds, cost)
+    if workers is not None and count_of("workers", workers) > 1:
+        raise PlanError(f"workers={workers}: this version plays in one process; leave workers out")
+    chosen, combiner = as_policy(policy), as_combiner(combine)
+    scarce = budget.draws is not None and budget.draws < 10 * len(named)
+    plan = Plan(
+        names=tuple(str(arm.name) for arm in named),
+        seed=seed_from(rng),
+        unit=budget.unit,
+        policy=describe(chosen),
+        combine=name_of(combiner),
+        confidence=fraction_of("confidence", confidence),
+        objective=weights_of("objective", objective),
+        batch=batch,
+        width=1 if width is None else count_of("width", width),
+        first=2 if scarce else 4,
+        clock=clock,
+        keep_values=keep_values,
+        versions=tuple(arm.version for arm in named),
+        bounds=tuple(arm.bounds for arm in named),
+        cost_bounds=tuple(arm.cost_bounds for arm in named),
+    )
+    tolerant, interval = _tolerance(atol, rtol, anytime)
+    learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
+    table = Allocator(
+        plan, policy=chosen, combine=combiner, interval=interval, learners=learners
+    )
+    engine = Serial(plan, {str(arm.name): arm for arm in named}, digest_of(chosen))
+    watched = [] if callback is None else [asked_to(callback)]
+    rule = any_of(*watched, *tolerant, *budget.rules())
+    began = time.perf_counter()
+    with watching(progress, plan.unit) as watch:
+        stopped = play(table, engine, budget, rule, watch)
+    result = table.result()
+    doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
+    if stopped == "interrupted":
+        doubts.insert(0, "interrupted: batches that were not finished are missing from the answer")
+    for doubt in doubts:
+        warnings.warn(doubt, CroupierWarning, stacklevel=2)
+    elapsed = time.perf_counter() - began
+    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(doubts))
+
+
+def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:
+    if draws is None and seconds is None and cost is None:
+        raise PlanError(
+            "no budget: give draws=, seconds= or cost= (a tolerance alone may never be reached)"
+        )
+    return Budget(
+        draws=None if draws is None else count_of("draws", draws),
+        seconds=None if seconds is None else positive("seconds", seconds),
+        cost=None if cost is None else positive("cost", cost),
+    )
+
+
+def _tolerance(
+    atol: float | None, rtol: float | None, anytime: bool
+) -> tuple[list[Rule], Interval]:
+    """Return the rule that a tolerance makes, if any, and the interval that allows for it."""
+    if atol is None and rtol is None:
+        return [], Anytime() if anytime else FixedSize()
+    absolute = 0.0 if atol is None else positive("atol", atol, zero=True)
+    relative = 0.0 if rtol is None else positive("rtol", rtol, zero=True)
+    return [precise(absolute, relative)], Anytime() if anytime else ManyLooks()
+
+
+def _relative_to_zero(result: Result, atol: float | None, rtol: float | None) -> list[str]:
+    import numpy as np
+
+    low, high = result.interval
+    if not rtol or atol or not np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0)):
+        return []
+    return [
+        f"rtol={rtol:g} is relative to a value that may be zero (interval {low} to {high}) and "
+        "may never be reached: give atol= too"
+    ]

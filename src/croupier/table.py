@@ -1,0 +1,90 @@
+"""Table: the protocol that the loop plays. Allocator is the table of independent arms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from croupier.draws import Batch, Outcome
+from croupier.result import Result
+
+__all__ = ["Look", "Progress", "Table"]
+
+
+class Look(NamedTuple):
+    """One look at the estimate: numbers for scalar draws, arrays for vectors."""
+
+    value: Any
+    stderr: Any
+    half_width: Any
+    leader: str
+    ready: bool
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands: what `callback` and the stopping rules see after every told ticket.
+
+    `half_width` is that of the interval which the run will report; `leader` the arm that most
+    was spent on; `ready` tells whether enough is known for a tolerance to stop the run.
+    """
+
+    draws: int
+    cost: float
+    tickets: int
+    seconds: float
+    look_now: Callable[[], Look] = field(repr=False)
+
+    @cached_property
+    def _look(self) -> Look:
+        return self.look_now()
+
+    @property
+    def value(self) -> Any:
+        """The estimate so far."""
+        return self._look.value
+
+    @property
+    def stderr(self) -> Any:
+        """Its standard error."""
+        return self._look.stderr
+
+    @property
+    def half_width(self) -> Any:
+        """The half-width of its interval."""
+        return self._look.half_width
+
+    @property
+    def leader(self) -> str:
+        """The arm that most was spent on."""
+        return self._look.leader
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough is known for a tolerance to stop the run."""
+        return self._look.ready
+
+
+class Table(Protocol):
+    """What a run is played at: it knows no process, no clock and no file."""
+
+    @property
+    def width(self) -> int:
+        """How many batches may be out at once."""
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
+        """Return the next batch; None if there is none before the next tell, or none left."""
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take what came of a batch, in any order of arrival."""
+
+    def restore(self, outcome: Outcome) -> None:
+        """Take a stored outcome, with its own arm and size, in ticket order."""
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands; cheap, because it looks only when asked."""
+
+    def result(self) -> Result:
+        """Return the answer so far."""

@@ -1,0 +1,105 @@
+"""How heavy a tail is: the most extreme draws of an arm, and the Pareto shape fitted to them.
+
+A shape k above 1/2 means an infinite variance: the error bar of such an arm cannot be trusted.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from croupier.draws import Floats
+
+__all__ = ["KEPT_PER_BATCH", "Tail", "extremes_of", "pareto_shape"]
+
+#: How many draws of each end an outcome carries, and an arm keeps.
+KEPT_PER_BATCH: Final = 64
+_KEPT_PER_ARM: Final = 256
+
+#: Fewer draws than this say nothing about a tail.
+_LEAST_DRAWS: Final = 100
+
+
+def extremes_of(values: Floats) -> Floats:
+    """Return the lowest and the highest draws of each component: shape (at most 128, d)."""
+    return _ends(values.reshape(len(values), -1), KEPT_PER_BATCH)
+
+
+def _ends(columns: Floats, kept: int) -> Floats:
+    if len(columns) <= 2 * kept:
+        return columns.copy()
+    parted = np.partition(columns, (kept - 1, len(columns) - kept), axis=0)
+    return np.concatenate((parted[:kept], parted[-kept:]))
+
+
+class Tail:
+    """Both ends of all draws of an arm that were inspected, merged from its outcomes."""
+
+    def __init__(self) -> None:
+        self._parts: list[Floats] = []
+        self._waiting = 0
+        self._low: Floats | float = np.inf
+        self._high: Floats | float = -np.inf
+        self.inspected = 0
+
+    def add(self, extremes: Floats, inspected: int) -> None:
+        """Add the extremes of one outcome, chosen from `inspected` draws."""
+        if len(extremes) < inspected:
+            self._mark_gap(extremes)
+        self._parts.append(extremes)
+        self._waiting += len(extremes)
+        self.inspected += inspected
+        if self._waiting > 4 * _KEPT_PER_ARM:
+            self._parts = [_ends(np.concatenate(self._parts), _KEPT_PER_ARM)]
+            self._waiting = len(self._parts[0])
+            self._mark_gap(self._parts[0])
+
+    def _mark_gap(self, kept: Floats) -> None:
+        # Draws between the two ends were left out: there the sample is not complete.
+        half = len(kept) // 2
+        self._low = np.minimum(self._low, kept[:half].max(axis=0))
+        self._high = np.maximum(self._high, kept[half:].min(axis=0))
+
+    def shape(self) -> Floats:
+        """Return the Pareto shape of each component's heavier end; NaN where it is not known."""
+        if self.inspected < _LEAST_DRAWS:
+            return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
+        values = np.concatenate(self._parts)
+        tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), _KEPT_PER_ARM))
+        low = np.broadcast_to(self._low, values.shape[1])
+        high = np.broadcast_to(self._high, values.shape[1])
+        shapes = []
+        for column, lowest, highest in zip(values.T, low, high, strict=True):
+            above = np.sort(column[column >= highest])[-tail:]
+            below = np.sort(-column[column <= lowest])[-tail:]
+            shapes.append(np.fmax(pareto_shape(above), pareto_shape(below)))
+        return np.array(shapes)
+
+
+def pareto_shape(largest: Floats) -> float:
+    """Fit a generalised Pareto distribution to the exceedances over the smallest of `largest`.
+
+    The estimator of Zhang and Stephens (Technometrics 51, 2009), with the weak prior at 1/2 of
+    Vehtari et al. (Pareto smoothed importance sampling, JMLR 25, 2024, appendix C). NaN if fewer
+    than 20 distinct exceedances are left.
+
+    >>> quantiles = (np.arange(200) + 0.5) / 200
+    >>> round(pareto_shape((1 - quantiles) ** -0.9), 1)          # a Pareto tail with k = 0.9
+    0.9
+    """
+    x = np.sort(largest)
+    x = x[1:] - x[0] if len(x) else x
+    x = x[x > 0]
+    n = len(x)
+    if n < 20 or len(np.unique(x)) < 20:
+        return float("nan")
+    x = x / x[-1]  # scale-free: no power of the draws can overflow
+    m = 30 + int(np.sqrt(n))
+    theta = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * x[(n + 1) // 4])
+    k = np.log1p(-theta[:, None] * x).mean(axis=1)
+    likelihood = n * (np.log(-theta / k) - k - 1)
+    weight = np.exp(likelihood - likelihood.max())
+    theta_hat = float((theta * weight).sum() / weight.sum())
+    shape = float(np.log1p(-theta_hat * x).mean())
+    return (n * shape + 5.0) / (n + 10.0)

@@ -1,0 +1,206 @@
+"""What the table of a run says, whatever renders it: lines, columns of strings, warnings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from croupier.views import formats
+from croupier.views.data import ArmSummary, Summary, components
+
+__all__ = ["Column", "Content", "content", "fit"]
+
+MOST_ARMS = 20
+MOST_COMPONENTS = 10
+WAYS = {
+    "fixed-size": "",
+    "many-looks": "valid over many looks",
+    "anytime": "valid at any time",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A title over one string per row; the higher ``optional``, the sooner it gives way."""
+
+    title: str
+    cells: list[str]
+    right: bool = True
+    optional: int = 0
+    rest: bool = False  # the last row stands for many
+
+    @property
+    def width(self) -> int:
+        """Of the widest cell or the title."""
+        return max(len(text) for text in [self.title, *self.cells])
+
+
+@dataclass(frozen=True)
+class Content:
+    """The table of a run, in reading order."""
+
+    estimate: str
+    interval: str
+    took: str
+    components: list[Column]
+    arms: list[Column]
+    shares: list[float]  # one per row of arms
+    notes: list[str]
+    warnings: list[str]
+
+
+def content(summary: Summary) -> Content:
+    """Say it all, in strings."""
+    vector = np.ndim(summary["value"]) > 0
+    arms, shares = _arms(summary, vector)
+    interval = f"{formats.level(summary['confidence'])} interval"
+    way = WAYS.get(summary["interval"], summary["interval"])
+    if vector:
+        estimate = formats.count(len(components(summary["value"])), "component")
+        interval = f"each with its {interval}"
+    else:
+        value, error, low, high = (
+            components(x)[0]
+            for x in (summary["value"], summary["stderr"], summary["low"], summary["high"])
+        )
+        estimate = formats.number(value, error)
+        interval += f" {formats.bracket(low, high, value, error)}"
+    return Content(
+        estimate=estimate,
+        interval=f"{interval}, {way}" if way else interval,
+        took=_took(summary),
+        components=_components(summary) if vector else [],
+        arms=arms,
+        shares=shares,
+        notes=_notes(summary),
+        warnings=list(summary["warnings"]),
+    )
+
+
+def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
+    """The columns that fit: long names are shortened, then optional columns left out.
+
+    >>> columns = [
+    ...     Column("arm", ["a" * 30]),
+    ...     Column("draws", ["1"]),
+    ...     Column("x", ["2"], optional=1),
+    ... ]
+    >>> [(c.title, c.width) for c in fit(columns, 40)], [c.title for c in fit(columns, 28)]
+    ([('arm', 30), ('draws', 5), ('x', 1)], ['arm', 'draws'])
+    """
+    kept = list(columns)
+    while True:
+        room = width - sum(c.width + gap for c in kept[1:])
+        least = min(kept[0].width, 20)
+        given_up = max(kept, key=lambda c: c.optional)
+        if room >= least or not given_up.optional:
+            room = max(room, min(least, 8))
+            names = [formats.shorten(name, room) for name in kept[0].cells]
+            return [replace(kept[0], cells=names), *kept[1:]]
+        kept.remove(given_up)
+
+
+def _took(summary: Summary) -> str:
+    """What the answer took, and why it took no more."""
+    text = formats.count(summary["draws"], "draw")
+    if summary["unit"] == "cost":
+        text += f" at a cost of {formats.compact(summary['cost'])}"
+    text += f" in {formats.duration(summary['seconds'])}"
+    if summary["unit"] == "seconds":
+        text += f" ({formats.duration(summary['cost'])} inside the arms)"
+    stopped = summary["stopped"]
+    return f"{text}, {stopped if stopped == 'interrupted' else f'stopped by {stopped}'}"
+
+
+def _notes(summary: Summary) -> list[str]:
+    """Do the arms agree, and how was it done."""
+    notes = []
+    if len(summary["arms"]) > 1:
+        notes.append(f"agreement of the arms: {_agreement(summary['agreement'])}")
+    notes.append(
+        f"policy {summary['policy']}, combine {summary['combine']}, seed {summary['seed']}"
+    )
+    return notes
+
+
+def _agreement(agreement: float | list[float | None] | None) -> str:
+    values = components(agreement)  # None becomes NaN
+    tested = [(p, i) for i, p in enumerate(values) if not math.isnan(p)]
+    if not tested:
+        return "not testable"
+    p, i = min(tested)
+    if len(values) == 1:
+        return formats.p_value(p)
+    return f"smallest {formats.p_value(p)} (component {i} of {len(values)})"
+
+
+def _components(summary: Summary) -> list[Column]:
+    """The first components of a vector, one per row."""
+    keys = summary["value"], summary["stderr"], summary["low"], summary["high"]
+    rows = list(zip(*(components(x) for x in keys), strict=True))
+    shown, more = rows[:MOST_COMPONENTS], len(rows) - MOST_COMPONENTS
+    end = [f"... {more:,} more"] if more > 0 else []
+    blank = [""] * len(end)
+    return [
+        Column("component", [*map(str, range(len(shown))), *end], right=False, rest=more > 0),
+        Column("estimate", [formats.number(v, e) for v, e, _, _ in shown] + blank),
+        Column(
+            f"{formats.level(summary['confidence'])} interval",
+            [formats.bracket(low, high, v, e) for v, e, low, high in shown] + blank,
+        ),
+    ]
+
+
+def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
+    """The arms by their share of the cost, and what the many others add up to."""
+    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])  # equal shares stay in order
+    shown, rest = ranked[:MOST_ARMS], ranked[MOST_ARMS:]
+    shares = [arm["share"] for arm in shown]
+    names = [formats.shorten(arm["name"], 60) for arm in shown]
+    draws = [arm["draws"] for arm in shown]
+    weights = [arm["weight"] for arm in shown]
+    if rest:
+        shares.append(math.fsum(arm["share"] for arm in rest))
+        names.append(f"... {len(rest):,} more arm{'s' if len(rest) > 1 else ''}")
+        draws.append(sum(arm["draws"] for arm in rest))
+        weights.append(math.fsum(arm["weight"] for arm in rest))
+    blank = [""] * (len(shares) - len(shown))
+    unit = summary["unit"]
+    columns = [
+        Column("arm", names, right=False, rest=bool(rest)),
+        Column("share", [formats.percent(x) for x in shares]),
+        Column("draws", [formats.count(n) for n in draws]),
+    ]
+    if not vector:
+        variances = [formats.compact(_scalar(arm["variance"])) for arm in shown]
+        columns += [
+            Column("mean", [_mean(arm) for arm in shown] + blank),
+            Column("variance", variances + blank, optional=3),
+        ]
+    if unit != "draws":  # else every draw costs 1
+        per_draw = [formats.cost(arm["cost_per_draw"], unit) for arm in shown]
+        columns.append(Column("cost/draw", per_draw + blank, optional=1))
+    efficiency = [formats.compact(arm["efficiency"], 2) for arm in shown]
+    columns += [
+        Column("efficiency", efficiency + blank),
+        Column("weight", [formats.percent(x) for x in weights], optional=2),
+    ]
+    return columns, shares
+
+
+def _mean(arm: ArmSummary) -> str:
+    """An arm's own estimate, with its own error where it has one."""
+    mean, variance = _scalar(arm["mean"]), _scalar(arm["variance"])
+    error = _scalar(arm.get("stderr"))
+    if mean is None:
+        return formats.MISSING
+    if error is None and variance is not None and variance >= 0 and arm["draws"] > 0:
+        error = math.sqrt(variance / arm["draws"])
+    return formats.number(mean, error)
+
+
+def _scalar(x: float | list[float] | None) -> float | None:
+    return None if x is None else components(x)[0]

@@ -1,0 +1,118 @@
+"""The plain data that the views look at."""
+
+from __future__ import annotations
+
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ArmSummary", "History", "Summary", "components", "example"]
+
+
+class ArmSummary(TypedDict):
+    """One arm's part in a run; None where nothing is known, as for an arm that was never drawn."""
+
+    name: str
+    draws: int
+    share: float  # of the cost of the run
+    mean: float | list[float] | None
+    variance: float | list[float] | None  # of one draw
+    cost_per_draw: float | None
+    efficiency: float | None  # precision per cost, relative to the best arm: 1 is the best
+    weight: float  # in the estimate
+    stderr: NotRequired[float | list[float] | None]  # of mean; else sqrt(variance / draws)
+
+
+class Summary(TypedDict):
+    """A run and its answer: floats for scalar draws, lists of d floats for vectors.
+
+    While no arm has varied, ``stderr`` is NaN and the interval reaches from -inf to inf.
+    """
+
+    value: float | list[float]
+    stderr: float | list[float]
+    low: float | list[float]
+    high: float | list[float]
+    confidence: float
+    interval: str  # "fixed-size" | "many-looks" | "anytime"
+    draws: int
+    cost: float
+    unit: str  # "draws" | "seconds" | "cost"
+    seconds: float  # wall time of the run
+    stopped: str
+    agreement: float | list[float | None] | None  # p-value; None: not testable
+    policy: str
+    combine: str
+    seed: int
+    warnings: list[str]
+    arms: list[ArmSummary]
+
+
+class History(TypedDict):
+    """A run batch by batch: T rows in ticket order, and the estimate at P of them."""
+
+    names: list[str]  # of the arms, by index
+    cost: NDArray[Any]  # (T,) spent after the batch
+    draws: NDArray[Any]  # (T,) made after the batch
+    arm: NDArray[Any]  # (T,) index into names
+    batch_cost: NDArray[Any]  # (T,)
+    at: NDArray[Any]  # (P,) rows at which the estimate was evaluated
+    value: NDArray[Any]  # (P,) or (P, d)
+    half_width: NDArray[Any]  # (P,) or (P, d), at the confidence of the run
+
+
+def components(value: object) -> list[float]:
+    """A scalar or a vector as a list of floats.
+
+    >>> components(1.5), components([1, 2])
+    ([1.5], [1.0, 2.0])
+    """
+    return [float(x) for x in np.atleast_1d(np.asarray(value, dtype=float))]
+
+
+def example() -> Summary:
+    """A small run to look at, for examples and tests.
+
+    >>> [arm["name"] for arm in example()["arms"]]
+    ['naive', 'tilted']
+    """
+    naive = ArmSummary(
+        name="naive",
+        draws=100,
+        share=0.1,
+        mean=0.48,
+        variance=0.25,
+        cost_per_draw=1.0,
+        efficiency=0.04,
+        weight=0.02,
+    )
+    tilted = ArmSummary(
+        name="tilted",
+        draws=900,
+        share=0.9,
+        mean=0.5031,
+        variance=0.01,
+        cost_per_draw=1.0,
+        efficiency=1.0,
+        weight=0.98,
+    )
+    return Summary(
+        value=0.5026,
+        stderr=0.0033,
+        low=0.4961,
+        high=0.5091,
+        confidence=0.95,
+        interval="fixed-size",
+        draws=1000,
+        cost=1000.0,
+        unit="draws",
+        seconds=0.0021,
+        stopped="draws",
+        agreement=0.64,
+        policy="variance-thompson",
+        combine="guarded",
+        seed=7,
+        warnings=[],
+        arms=[naive, tilted],
+    )

@@ -1,0 +1,208 @@
+"""Numbers as people read them: rounded to their error, with sane exponents and short units.
+
+Beyond ASCII the strings hold only the signs ± and µ.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+__all__ = ["bracket", "compact", "count", "duration", "number", "p_value", "percent", "rounding"]
+
+UNKNOWN = "unknown"
+MISSING = "-"
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How a group of related numbers is written: so many decimals, after one shared exponent."""
+
+    exponent: int
+    decimals: int
+
+    def digits(self, x: float) -> str:
+        """The number without the exponent; Decimal, as 10**exponent may leave the floats."""
+        if math.isnan(x):
+            return UNKNOWN
+        if math.isinf(x):
+            return "inf" if x > 0 else "-inf"
+        text = f"{Decimal(x).scaleb(-self.exponent):.{self.decimals}f}"
+        return text.lstrip("-") if not text.strip("-0.") else text
+
+    @property
+    def suffix(self) -> str:
+        """The shared exponent, such as e-09, or nothing."""
+        return f"e{self.exponent:+03d}" if self.exponent else ""
+
+
+def _magnitude(x: float, digits: int) -> int:
+    """The decimal exponent of x after rounding to so many significant digits."""
+    return int(f"{x:.{digits - 1}e}".partition("e")[2])
+
+
+def rounding(value: float, error: float | None = None) -> Rounding:
+    """Round to two significant digits of the error; share an exponent below 1e-4 and from 1e6 on.
+
+    >>> rounding(1.234567, 0.000123)
+    Rounding(exponent=0, decimals=5)
+    >>> rounding(1.234567e-9, 1.23e-12)
+    Rounding(exponent=-9, decimals=4)
+    """
+    sizes = [abs(x) for x in (value, error) if x is not None and math.isfinite(x)]
+    size = max(sizes, default=0.0)
+    if size == 0:
+        return Rounding(0, 0)
+    top = _magnitude(size, 6)
+    exponent = 0 if 1e-4 <= size < 1e6 else top
+    if error is None or not math.isfinite(error):
+        last = top - 5
+    elif error == 0:
+        last = top - 14
+    else:
+        last = max(_magnitude(abs(error), 2) - 1, top - 16)  # a float has no more digits
+    return Rounding(exponent, max(0, exponent - last))
+
+
+def number(value: float, error: float | None = None) -> str:
+    """A number, and its error if it has one, to two significant digits of the error.
+
+    >>> number(1.2345678, 0.000123)
+    '1.23457 ± 0.00012'
+    >>> number(1.2345678e-9, 1.2e-12)
+    '(1.2346 ± 0.0012)e-09'
+    >>> number(0.5), number(2.0, float("nan"))
+    ('0.5', '2 ± unknown')
+    """
+    how = rounding(value, error)
+    digits = how.digits(value)
+    if error is None:
+        return _trim(digits) + how.suffix if math.isfinite(value) else digits
+    if not math.isfinite(error) or error == 0:
+        pair = f"{_trim(digits)} ± {_trim(how.digits(error))}"
+    else:
+        pair = f"{digits} ± {how.digits(error)}"
+    return f"({pair}){how.suffix}" if how.suffix else pair
+
+
+def bracket(low: float, high: float, value: float, error: float | None = None) -> str:
+    """The interval [low, high] of an estimate, rounded as the estimate itself is.
+
+    >>> bracket(1.2343267, 1.2348089, 1.2345678, 0.000123)
+    '[1.23433, 1.23481]'
+    """
+    how = rounding(value, error)
+    ends = [how.digits(low), how.digits(high)]
+    if error is None or not math.isfinite(error) or error == 0:
+        ends = [_trim(end) for end in ends]
+    suffix = how.suffix if math.isfinite(low) or math.isfinite(high) else ""
+    return f"[{ends[0]}, {ends[1]}]{suffix}"
+
+
+def compact(x: float | None, digits: int = 3) -> str:
+    """A number to a few significant digits, for a narrow column.
+
+    >>> compact(0.34567), compact(1234.5), compact(1.25e-7, 2), compact(None)
+    ('0.346', '1,234', '1.2e-07', '-')
+    """
+    if x is None or math.isnan(x):
+        return MISSING
+    if math.isinf(x) or x == 0:
+        return f"{x:.0f}"
+    if not 1e-3 <= abs(x) < 1e6:
+        return f"{x:.2g}"
+    return _trim(f"{x:,.{max(0, digits - 1 - _magnitude(abs(x), digits))}f}")
+
+
+def count(n: int, noun: str = "") -> str:
+    """A count with thousands separators, and what is counted.
+
+    >>> count(1_000_000, "draw"), count(1, "draw"), count(12345)
+    ('1,000,000 draws', '1 draw', '12,345')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}" if noun else f"{n:,}"
+
+
+def percent(fraction: float | None) -> str:
+    """A share in percent; what is not all or nothing never looks like it.
+
+    >>> percent(0.4567), percent(1), percent(0.99999), percent(1e-6), percent(0)
+    ('45.7%', '100%', '>99.9%', '<0.1%', '0%')
+    """
+    if fraction is None or math.isnan(fraction):
+        return MISSING
+    if fraction in (0, 1):
+        return f"{100 * fraction:.0f}%"
+    text = f"{100 * fraction:.1f}%"
+    return {"0.0%": "<0.1%", "100.0%": ">99.9%"}.get(text, text)
+
+
+def level(confidence: float) -> str:
+    """A confidence level in percent, with all its digits.
+
+    >>> level(0.95), level(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{100 * confidence:.10g}%"
+
+
+def duration(seconds: float | None) -> str:
+    """A time in its natural unit.
+
+    >>> duration(12.3e-6), duration(0.0034), duration(0.84), duration(75), duration(7260)
+    ('12 µs', '3.4 ms', '0.84 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds is None or not math.isfinite(seconds):
+        return MISSING
+    rounded = float(f"{seconds:.2g}")
+    if seconds >= 60 or rounded >= 60:
+        whole = round(seconds)
+        for name, unit, part, per in (
+            ("d", 86400, "h", 3600),
+            ("h", 3600, "min", 60),
+            ("min", 60, "s", 1),
+        ):
+            if whole >= unit:
+                rest = whole % unit // per
+                return f"{whole // unit:,} {name}" + (f" {rest} {part}" if rest else "")
+    for unit_name, scale, least in (("s", 1.0, 0.1), ("ms", 1e3, 1e-3), ("µs", 1e6, 1e-6)):
+        if rounded >= least or rounded == 0:
+            return f"{float(f'{rounded * scale:.2g}'):g} {unit_name}"
+    return f"{float(f'{rounded * 1e9:.2g}'):g} ns"
+
+
+def cost(x: float | None, unit: str) -> str:
+    """A cost in the unit of the budget.
+
+    >>> cost(0.0034, "seconds"), cost(1234.5, "cost"), cost(20, "draws")
+    ('3.4 ms', '1,234', '20')
+    """
+    return duration(x) if unit == "seconds" else compact(x)
+
+
+def p_value(p: float) -> str:
+    """A p-value to two digits.
+
+    >>> p_value(0.4123), p_value(3.21e-8), p_value(0.0)
+    ('p = 0.41', 'p = 3.2e-08', 'p < 1e-300')
+    """
+    return f"p = {p:.2g}" if p >= 1e-300 else "p < 1e-300"
+
+
+def shorten(name: str, width: int) -> str:
+    """A name in so many columns: the middle gives way, as ends tell names apart.
+
+    >>> shorten("importance_sampling_17", 12)
+    'importanc…17'
+    """
+    name = "".join(c if c.isprintable() else "?" for c in name)
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 4
+    return f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
+
+
+def _trim(digits: str) -> str:
+    """Without the zeros that end the decimals."""
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits

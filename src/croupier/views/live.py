@@ -1,0 +1,346 @@
+"""A run that is under way: a bar in a terminal or notebook, lines in the log elsewhere.
+
+Time is read here for one thing only: to show no more often than a reader can follow. The bar is
+redrawn by ``update`` and by no thread of its own, which would disturb the timing of the arms.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+
+from croupier.views import formats
+from croupier.views.data import components
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.console import Console, RenderableType
+
+__all__ = ["Live", "LogProgress", "Watch", "interactive", "watching"]
+
+_log = logging.getLogger("croupier")
+
+#: A run that is over before this many seconds shows no bar at all.
+_PATIENCE: Final = 0.4
+
+
+def interactive() -> bool:
+    """Is there somebody to watch: is stderr a terminal, or are we in a notebook?"""
+    if _notebook():
+        return True
+    if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
+        return False
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _notebook() -> bool:
+    ipython: Any = sys.modules.get("IPython")  # never imported for this question's sake
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def estimate_line(value: object, half_width: object) -> str:
+    """The estimate so far; of a vector, the first component.
+
+    >>> estimate_line(1.2345678, 0.000246), estimate_line([1.0, 2.0], [0.125, 0.5])
+    ('1.23457 ± 0.00025', 'first of 2: 1.00 ± 0.12')
+    """
+    values, widths = components(value), components(half_width)
+    text = formats.number(values[0], widths[0])
+    return text if len(values) == 1 else f"first of {len(values)}: {text}"
+
+
+def spent_line(draws: int, cost: float, unit: str) -> str:
+    """What was spent so far.
+
+    >>> spent_line(410_000, 1234.5, "cost"), spent_line(20, 20.0, "draws")
+    ('410,000 draws, cost 1,234', '20 draws')
+    """
+    text = formats.count(draws, "draw")
+    return f"{text}, cost {formats.compact(cost)}" if unit == "cost" else text
+
+
+class Live:
+    """A bar with the estimate, its half-width and the leading arm, gone when the run is over.
+
+    ``due()`` says whether an update would show, so that nothing is computed for an update that
+    would not. Draws on stderr, at most ``refresh`` times a second.
+
+    >>> with Live() as live:  # doctest: +SKIP
+    ...     if live.due():
+    ...         live.update(0.42, 1.2345, 0.0012, "tilted", 410_000, 410_000.0, "draws")
+    """
+
+    def __init__(self, console: Console | None = None, refresh: float = 10) -> None:
+        if not refresh > 0:
+            raise ValueError(f"refresh must be positive, got {refresh!r}")
+        self._console = console
+        self._period = 1 / refresh
+        self._start = self._next = perf_counter()
+        self._screen: _Screen | None = None
+        self._first: float | None = None
+
+    def __enter__(self) -> Self:
+        self._start = self._next = perf_counter()
+        self._first = None
+        notebook = self._console is None and _notebook()
+        self._screen = _NotebookScreen() if notebook else _TerminalScreen(self._console)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._screen is not None:
+            self._screen.close()
+            self._screen = None
+
+    def due(self) -> bool:
+        """Would an update show now?"""
+        return perf_counter() >= self._next
+
+    def update(
+        self,
+        fraction: float,
+        value: object,
+        half_width: object,
+        leader: str,
+        draws: int,
+        cost: float,
+        unit: str,
+    ) -> None:
+        """Show where the run is; returns at once when nothing is due.
+
+        ``fraction``: of the budget that is spent, from 0 to 1. Value and half-width are floats, or
+        sequences of d of them.
+        """
+        if perf_counter() < self._next or self._screen is None:
+            return
+        fraction = min(max(fraction, 0.0), 1.0) if fraction == fraction else 0.0
+        if self._first is None:  # a resumed run starts in the middle
+            self._first = fraction
+        elapsed = perf_counter() - self._start
+        gained = fraction - self._first
+        left = elapsed * (1 - fraction) / gained if gained > 0 else None
+        self._screen.show(
+            fraction,
+            formats.duration(_whole(elapsed)),
+            f"{formats.duration(_whole(left))} left" if left is not None else "",
+            estimate_line(value, half_width),
+            spent_line(draws, cost, unit),
+            leader,
+        )
+        self._next = perf_counter() + self._period
+
+
+def _whole(seconds: float) -> float:
+    """A time that does not flicker: tenths below 10 s, whole seconds above."""
+    return round(seconds, 1 if seconds < 10 else 0)
+
+
+class _Screen(Protocol):
+    """What a bar is shown on."""
+
+    def show(
+        self, fraction: float, elapsed: str, left: str, estimate: str, spent: str, leader: str
+    ) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _TerminalScreen:
+    """Two lines at the foot of a terminal; what is printed meanwhile scrolls by above them."""
+
+    def __init__(self, console: Console | None) -> None:
+        from rich.console import Console
+        from rich.live import Live as RichLive
+
+        self.console = console if console is not None else Console(stderr=True)
+        to_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self.live = RichLive(
+            console=self.console,
+            auto_refresh=False,
+            transient=True,
+            redirect_stdout=to_terminal,  # a pipe must get what was printed for it
+        )
+        self.live.start()
+
+    def show(
+        self, fraction: float, elapsed: str, left: str, estimate: str, spent: str, leader: str
+    ) -> None:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        time = f"{elapsed}, {left}" if left else elapsed
+        top = Table.grid(padding=(0, 2, 0, 0))
+        top.add_column(no_wrap=True)
+        bar = ProgressBar(
+            total=1.0,
+            completed=fraction,
+            width=max(10, min(40, self.console.width - 36)),
+            complete_style="blue",
+            finished_style="green",
+            style="bright_black",
+        )
+        top.add_row(bar, Text(f"{100 * fraction:3.0f}%"), Text(time, "dim"))
+        led = [("   led by ", "dim"), (formats.shorten(leader, 24), "green")] if leader else []
+        bottom = Text.assemble(
+            (estimate, "bold"), *led, (f"   {spent}", "dim"), no_wrap=True, overflow="ellipsis"
+        )
+        shown: RenderableType = Group(top, bottom)
+        self.live.update(shown, refresh=True)
+
+    def close(self) -> None:
+        self.live.stop()
+
+
+class _NotebookScreen:
+    """One output of a notebook cell, replaced again and again; needs no widgets."""
+
+    def __init__(self) -> None:
+        self.ipython: Any = importlib.import_module("IPython.display")
+        self.handle: Any = self.ipython.display(self.ipython.HTML(""), display_id=True)
+
+    def show(
+        self, fraction: float, elapsed: str, left: str, estimate: str, spent: str, leader: str
+    ) -> None:
+        from html import escape
+
+        time = f"{elapsed}, {left}" if left else elapsed
+        led = f"led by {leader}, " if leader else ""
+        self.handle.update(
+            self.ipython.HTML(
+                f'<progress value="{fraction:.4f}" max="1" style="width:20em"></progress> '
+                f'{100 * fraction:.0f}% <span style="opacity:.65">{escape(time)}</span><br>'
+                f"<b>{escape(estimate)}</b> "
+                f'<span style="opacity:.65">{escape(led + spent)}</span>'
+            )
+        )
+
+    def close(self) -> None:
+        self.handle.update(self.ipython.HTML(""))
+
+
+class LogProgress:
+    """The same for runs that nobody watches: a line in the log "croupier" every 10 seconds.
+
+    A run that takes less says nothing.
+    """
+
+    def __init__(self, every: float = 10.0) -> None:
+        if not every >= 0:
+            raise ValueError(f"every must not be negative, got {every!r}")
+        self._period = every
+        self._next = perf_counter() + every
+
+    def __enter__(self) -> Self:
+        self._next = perf_counter() + self._period
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def due(self) -> bool:
+        """Would an update be logged now?"""
+        return perf_counter() >= self._next and _log.isEnabledFor(logging.INFO)
+
+    def update(
+        self,
+        fraction: float,
+        value: object,
+        half_width: object,
+        leader: str,
+        draws: int,
+        cost: float,
+        unit: str,
+    ) -> None:
+        """Log where the run is; returns at once when nothing is due."""
+        if not self.due():
+            return
+        _log.info(
+            "%.0f%%: %s, %s%s",
+            100 * fraction,
+            estimate_line(value, half_width),
+            spent_line(draws, cost, unit),
+            f", led by {formats.shorten(leader, 60)}" if leader else "",
+        )
+        self._next = perf_counter() + self._period
+
+
+class Standing(Protocol):
+    """What a watch reads of a run's progress, and only when it is due."""
+
+    @property
+    def draws(self) -> int: ...  # noqa: D102
+    @property
+    def cost(self) -> float: ...  # noqa: D102
+    @property
+    def value(self) -> Any: ...  # noqa: D102
+    @property
+    def half_width(self) -> Any: ...  # noqa: D102
+    @property
+    def leader(self) -> str: ...  # noqa: D102
+
+
+class Watch:
+    """Shows a run's progress on a display, from the moment that the run turns out to last."""
+
+    def __init__(self, display: Live | LogProgress | None, unit: str) -> None:
+        self._display = display
+        self._unit = unit
+        self._from = perf_counter() + _PATIENCE
+        self._open = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._open and self._display is not None:
+            self._display.__exit__(kind, error, trace)
+
+    def update(self, progress: Standing, fraction: float) -> None:
+        """Show where the run is, if that is due."""
+        if self._display is None or perf_counter() < self._from:
+            return
+        if not self._open:
+            self._display.__enter__()
+            self._open = True
+        if self._display.due():
+            self._display.update(
+                fraction,
+                progress.value,
+                progress.half_width,
+                progress.leader,
+                progress.draws,
+                progress.cost,
+                self._unit,
+            )
+
+
+def watching(progress: bool | None, unit: str) -> Watch:
+    """Return what shows a run's progress: a bar if wanted or watched, else the log, or nothing."""
+    if progress or (progress is None and interactive()):
+        return Watch(Live(), unit)
+    return Watch(LogProgress() if progress is None else None, unit)

@@ -1,0 +1,303 @@
+"""The picture of a run: the estimate, where the cost went, and what each arm is worth."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.views import formats
+from croupier.views.data import History, Summary, components
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot"]
+
+# Okabe and Ito 2008, told apart by the colour-blind; the likeliest arms get the calmest colours.
+PALETTE = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#000000",
+)
+OTHERS = "#BBBBBB"
+INK = "#333333"
+FAINT = "#8C8C8C"
+MOST_BARS = 15
+MOST_POINTS = 500
+STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.titlepad": 10,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.color": INK,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.minor.visible": False,
+    "text.usetex": False,
+}
+UNITS = {"draws": "draws", "seconds": "cost (seconds)", "cost": "cost"}
+
+Floats = NDArray[np.float64]
+
+
+def plot(
+    summary: Summary, history: History, *, component: int = 0, figure: Figure | None = None
+) -> Figure:
+    """Draw a run in three panels, into ``figure`` if one is given, and return the figure.
+
+    Estimate and interval against cost, the arms' shares of the cost up to then, and the arms'
+    efficiencies. For vectors, the estimate is the one of ``component``. No window is opened and no
+    global state of matplotlib changed: show it in a notebook, or call ``figure.savefig``.
+    """
+    size = len(components(summary["value"]))
+    if not -size <= component < size:
+        raise ValueError(f"component must be below {size}, got {component!r}")
+    try:
+        import matplotlib
+
+        from croupier.views.figure import NotebookFigure
+    except ImportError as error:
+        raise ImportError(
+            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
+        ) from error
+
+    with matplotlib.rc_context(STYLE):
+        if figure is None:
+            figure = NotebookFigure.create(12, 3.8)
+        left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1.15, 1])
+        colours = _colours(summary)
+        _estimate(left, summary, history, component)
+        _shares(middle, summary, history, colours)
+        _efficiencies(right, summary, colours)
+    return figure
+
+
+def _colours(summary: Summary) -> dict[str, str]:
+    """One colour per arm for the arms with the largest shares; the others are grey together."""
+    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])
+    return {arm["name"]: colour for arm, colour in zip(ranked, PALETTE, strict=False)}
+
+
+def _estimate(axes: Axes, summary: Summary, history: History, component: int) -> None:
+    """The estimate and its band; the scale is that of the last two decades of the run."""
+    at = np.asarray(history["at"], dtype=int)
+    at = np.clip(at, 0, max(len(history["cost"]) - 1, 0))
+    x = _floats(history["cost"])[at]
+    y = _component(history["value"], component)
+    half_width = _component(history["half_width"], component)
+    value, error = _pair(summary, component)
+    exponent = formats.rounding(value, error).exponent
+    y, half_width, value = (_shift(z, exponent) for z in (y, half_width, value))
+
+    known = np.isfinite(y) & (x > 0)
+    x, y, half_width = x[known], y[known], half_width[known]
+    banded = np.isfinite(half_width)
+    low, high = y - np.where(banded, half_width, 0), y + np.where(banded, half_width, 0)
+    blue = PALETTE[0]
+    axes.fill_between(x, low, high, where=banded.tolist(), color=blue, alpha=0.22, linewidth=0)
+    axes.plot(x, y, color=blue, linewidth=1.4, solid_capstyle="round")
+    if np.isfinite(value):
+        axes.axhline(value, color=FAINT, linewidth=0.7, linestyle=(0, (4, 3)), zorder=0)
+    if len(x):
+        axes.errorbar(
+            x[-1], y[-1], half_width[-1] if banded[-1] else None, color=blue, marker="o",
+            markersize=4, capsize=3, linewidth=1.2,
+        )  # fmt: skip
+        late = x >= x[-1] / 100
+        bottom, top = low[late].min(), high[late].max()
+        if top > bottom:
+            axes.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
+    _cost_axis(axes, x, summary["unit"])
+    size = len(components(summary["value"]))
+    what = f"Component {component % size}" if np.ndim(summary["value"]) else "Estimate"
+    axes.set_title(f"{what}: {formats.number(*_pair(summary, component))}")
+    scale = f", in units of 1{formats.Rounding(exponent, 0).suffix}" if exponent else ""
+    axes.set_ylabel(f"estimate, {formats.level(summary['confidence'])} interval{scale}")
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+
+
+def _pair(summary: Summary, component: int) -> tuple[float, float]:
+    return components(summary["value"])[component], components(summary["stderr"])[component]
+
+
+def _shares(axes: Axes, summary: Summary, history: History, colours: dict[str, str]) -> None:
+    """Stacked shares of the cost up to then, each band named at its right end."""
+    names = [name for name in colours if name in history["names"]]
+    slots = {name: i for i, name in enumerate(names)}
+    slot = np.array([slots.get(name, len(names)) for name in history["names"]])
+    arm = slot[np.asarray(history["arm"], dtype=int)]
+    batch_cost = _floats(history["batch_cost"])
+    rows = _thinned(_floats(history["cost"]))
+    spent = np.array([np.cumsum(batch_cost * (arm == k))[rows] for k in range(len(names) + 1)])
+    total = spent.sum(axis=0)
+    x = _floats(history["cost"])[rows]
+    good = (x > 0) & (total > 0)
+    x, share = x[good], spent[:, good] / total[good]
+    if len(x) == 1:
+        x, share = x * [0.2, 5.0], np.repeat(share, 2, axis=1)
+
+    shades = [*(colours[name] for name in names), OTHERS]
+    others = sum(1 for arm in summary["arms"] if arm["name"] not in colours)
+    labels = [*names, f"{formats.count(others, 'other')}"]
+    if not others:
+        share, shades, labels = share[:-1], shades[:-1], labels[:-1]
+    if len(x):
+        # From the bottom: the arm with the largest share.
+        axes.stackplot(x, share, colors=shades, edgecolor="white", linewidth=0.4, alpha=0.9)
+        _name_bands(axes, share[:, -1], labels, shades)
+    _cost_axis(axes, x, summary["unit"])
+    if len(x):
+        axes.set_xlim(x[0], x[-1])
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
+    axes.set_title("Where the cost went")
+    axes.set_ylabel("share of the cost so far")
+
+
+def _name_bands(axes: Axes, last: Floats, labels: list[str], shades: list[str]) -> None:
+    """Names to the right of the bands, moved apart where bands are thin."""
+    middles = np.cumsum(last) - last / 2
+    heights = _apart(middles, 0.085)
+    for middle, height, label, shade in zip(middles, heights, labels, shades, strict=True):
+        axes.annotate(
+            _label(label, 18),
+            xy=(1.0, middle),
+            xytext=(1.08, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": shade,
+                "linewidth": 1.4,
+                "relpos": (0.0, 0.5),
+                "shrinkA": 1,
+                "shrinkB": 1,
+            },
+        )
+
+
+def _apart(heights: Floats, gap: float) -> Floats:
+    """Rising heights in [0, 1], moved as little as need be to lie ``gap`` apart.
+
+    >>> [float(round(h, 2)) for h in _apart(np.array([0.5, 0.95, 1.0, 1.0]), 0.1)]
+    [0.5, 0.8, 0.9, 1.0]
+    """
+    moved = heights.copy()
+    for i in range(1, len(moved)):
+        moved[i] = max(moved[i], moved[i - 1] + gap)
+    if len(moved) and moved[-1] > 1:
+        moved[-1] = 1.0
+        for i in range(len(moved) - 2, -1, -1):
+            moved[i] = min(moved[i], moved[i + 1] - gap)
+    return moved
+
+
+def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None:
+    """A bar per arm, the best on top; logarithmic when they differ by more than 30 times."""
+    known = [
+        (arm["efficiency"], arm["name"])
+        for arm in summary["arms"]
+        if arm["efficiency"] is not None and math.isfinite(arm["efficiency"])
+    ]
+    known.sort(key=lambda pair: -pair[0])
+    shown = known[:MOST_BARS]
+    positive = [e for e, _ in shown if e > 0]
+    wide = bool(positive) and max(positive) > 30 * min(positive)
+    least = 10.0 ** math.floor(math.log10(min(positive)) - 0.3) if wide else 0.0
+    for row, (efficiency, name) in enumerate(shown):
+        best = row == 0
+        axes.barh(
+            row,
+            max(efficiency, least) - least,
+            left=least,
+            height=0.62,
+            color=colours.get(name, OTHERS),
+            alpha=1.0 if best else 0.5,
+        )
+        axes.annotate(
+            "best" if best else formats.compact(efficiency, 2),
+            xy=(max(efficiency, least), row),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            fontweight="bold" if best else "normal",
+        )
+    if wide:
+        axes.set_xscale("log")
+        axes.set_xlim(least, max(positive))
+    elif positive:
+        axes.set_xlim(0, max(positive))
+    axes.set_yticks(range(len(shown)), [_label(name, 22) for _, name in shown])
+    if shown:
+        axes.get_yticklabels()[0].set_fontweight("bold")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(wide is False and bool(shown))
+    axes.set_ylim(max(len(shown), 5) - 0.5, -0.6)
+    axes.set_title("What each arm is worth")
+    axes.set_xlabel("precision per cost, relative to the best arm")
+    left_out = len(summary["arms"]) - len(shown)
+    if left_out:
+        axes.text(
+            1.0, 0.02, f"and {formats.count(left_out, 'more arm')}", ha="right", fontsize=8,
+            color=FAINT, transform=axes.transAxes,
+        )  # fmt: skip
+
+
+def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:
+    """Cost on a logarithmic axis, wide enough even for a single batch."""
+    axes.set_xscale("log")
+    if len(x) and x[-1] > x[0]:
+        axes.set_xlim(x[0], x[-1] * 1.15)
+    elif len(x):
+        axes.set_xlim(x[0] / 5, x[0] * 5)  # a decade, so that it has a tick
+    axes.set_xlabel(UNITS.get(unit, unit))
+
+
+def _thinned(cost: Floats) -> NDArray[np.intp]:
+    """At most MOST_POINTS rows, evenly on the logarithmic axis, with the first and the last."""
+    if len(cost) <= MOST_POINTS:
+        return np.arange(len(cost))
+    first = cost[cost > 0][0] if np.any(cost > 0) else 1.0
+    marks = np.geomspace(first, max(cost[-1], first), MOST_POINTS)
+    rows = np.minimum(np.searchsorted(cost, marks), len(cost) - 1)
+    return np.unique(np.concatenate([[0], rows, [len(cost) - 1]]))
+
+
+def _component(values: NDArray[Any], component: int) -> Floats:
+    array = _floats(values)
+    return array[:, component] if array.ndim == 2 else array
+
+
+def _floats(values: NDArray[Any]) -> Floats:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _shift(x: Any, exponent: int) -> Any:
+    """Divide by 10**exponent in two steps, as 10**exponent may be no float."""
+    half = exponent // 2
+    return x / 10.0**half / 10.0 ** (exponent - half)
+
+
+def _label(name: str, width: int) -> str:
+    """A name in which a $ is a dollar, and no mathematics."""
+    return formats.shorten(name, width).replace("$", r"\$")

@@ -1,0 +1,75 @@
+"""Workers: what performs a batch. Here, and in run.py, are the only clocks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from croupier.arms.base import Arm
+from croupier.draws import Batch, Outcome
+from croupier.errors import ArmError, CroupierError
+from croupier.outcomes import Chunk, outcome_of
+from croupier.plan import Plan
+
+if TYPE_CHECKING:
+    from croupier.policies.base import Digest
+
+__all__ = ["Serial", "perform"]
+
+
+def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) -> Outcome:
+    """Draw a batch and reduce it to its outcome, on any worker: same ticket, same bits.
+
+    >>> import numpy as np
+    >>> plan = Plan(names=("coin",), seed=7)
+    >>> coin = Arm(lambda rng, size: rng.random(size) < 0.5, name="coin")
+    >>> perform(plan, coin, Batch(ticket=0, arm="coin", size=4, seed=7)).size
+    4
+    """
+    return outcome_of(plan, batch, _calls(plan, arm, batch), digest=digest, learner=arm.learner)
+
+
+def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
+    """Call the arm for one chunk after the other, timing nothing but the calls."""
+    clock = time.perf_counter if plan.clock == "wall" else time.process_time
+    draw: Callable[..., object] = arm.draw if arm.learner is None else arm.learner.draw
+    state = () if arm.learner is None else (batch.state,)
+    rng = batch.rng()
+    left = batch.size
+    while left:
+        size = min(left, batch.chunk)
+        began, begun = time.perf_counter(), clock()
+        try:
+            returned = draw(rng, size, *state)
+        except CroupierError:
+            raise
+        except Exception as error:
+            message = f"raised {type(error).__name__}: {error}"
+            raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
+        cost, seconds = clock() - begun, time.perf_counter() - began
+        yield Chunk(size, returned, seconds, cost)
+        left -= size
+
+
+class Serial:
+    """Performs one batch after the other, in this process, in the order of their tickets."""
+
+    def __init__(self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None) -> None:
+        self._plan, self._arms, self._digest = plan, arms, digest
+        self._queue: deque[Batch] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch; nothing is drawn before `next` wants it."""
+        self._queue.append(batch)
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest batch that is out."""
+        batch = self._queue[0]
+        outcome = perform(self._plan, self._arms[batch.arm], batch, self._digest)
+        self._queue.popleft()
+        return outcome
