@@ -1,7 +1,8 @@
 """croupier: several unbiased estimators of one number, one budget, one honest answer.
 
 >>> import croupier as cr
->>> def naive(rng, size): return rng.random(size) ** 2
+>>> def naive(rng, size):
+...     return rng.random(size) ** 2
 >>> def antithetic(rng, size):
 ...     u = rng.random(size)
 ...     return (u**2 + (1 - u) ** 2) / 2
@@ -10,15 +11,21 @@
 0.33
 """
 
-from croupier import policies
-from croupier.allocator import Allocator
-from croupier.arms.base import Arm, scalar
-from croupier.draws import Batch, Draws, Outcome
-from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
-from croupier.plan import Plan
-from croupier.result import Result
-from croupier.run import estimate
-from croupier.table import Progress, Table
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from croupier import policies
+    from croupier.allocator import Allocator
+    from croupier.arms.base import Arm, Learner, scalar
+    from croupier.draws import Batch, Draws, Outcome
+    from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
+    from croupier.plan import Plan
+    from croupier.result import Result
+    from croupier.run import estimate
+    from croupier.table import Progress, Table
+
+__version__ = "0.1.0"
 
 __all__ = [
     "Allocator",
@@ -28,6 +35,7 @@ __all__ = [
     "CroupierError",
     "CroupierWarning",
     "Draws",
+    "Learner",
     "Outcome",
     "Plan",
     "PlanError",
@@ -41,4 +49,30 @@ __all__ = [
     "scalar",
 ]
 
-__version__ = "0.1.0"
+#: Where each public name lives: loaded when it is first used (PEP 562), so that to import
+#: croupier costs next to nothing and a module that is never used is never loaded.
+_HOMES = {
+    "allocator": ("Allocator",),
+    "arms.base": ("Arm", "Learner", "scalar"),
+    "draws": ("Batch", "Draws", "Outcome"),
+    "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),
+    "plan": ("Plan",),
+    "result": ("Result",),
+    "run": ("estimate",),
+    "table": ("Progress", "Table"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "policies":
+        return importlib.import_module("croupier.policies")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'croupier' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"croupier.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

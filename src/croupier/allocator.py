@@ -171,9 +171,7 @@ class Allocator:
     @overload
     def tell(self, batch: Outcome) -> None: ...
     @overload
-    def tell(
-        self, batch: Batch, values: ArrayLike, costs: ArrayLike | None = None
-    ) -> None: ...
+    def tell(self, batch: Batch, values: ArrayLike, costs: ArrayLike | None = None) -> None: ...
     def tell(
         self,
         batch: Batch | Outcome,
@@ -233,9 +231,7 @@ class Allocator:
 
     def _check_components(self, outcome: Outcome) -> None:
         known, new = self.ledger.origin, outcome.origin
-        if known is not None and (
-            known.size != new.size or self._history.scalar != outcome.scalar
-        ):
+        if known is not None and (known.size != new.size or self._history.scalar != outcome.scalar):
             before = "a number" if self._history.scalar else f"{known.size} components"
             now = "a number" if outcome.scalar else f"{new.size} components"
             raise ArmError(
@@ -350,6 +346,9 @@ class Allocator:
                     share=float(spent[k]),
                     weight=float(pooled.weights[k].mean()),
                     mean=_shaped(mean[k], history.scalar) if draws else None,
+                    stderr=_shaped(spread[k] / np.sqrt(draws), history.scalar)
+                    if draws > 1
+                    else None,
                     variance=_shaped(variance, history.scalar) if draws > 1 else None,
                     cost_per_draw=float(ledger.price[k]) if draws else None,
                     efficiency=float(best / loss[k]) if known[k] else None,

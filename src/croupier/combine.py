@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from croupier.draws import Floats
 from croupier.errors import PlanError
@@ -34,7 +35,7 @@ _TINY: Final = float(np.finfo(float).tiny)
 def mean(ledger: Ledger) -> Floats:
     """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
     weights = np.broadcast_to(ledger.count[:, None], ledger.mean.shape)
-    return weights / weights.sum(axis=0)
+    return np.asarray(weights / weights.sum(axis=0))
 
 
 def inverse_variance(ledger: Ledger) -> Floats:
@@ -51,7 +52,7 @@ def inverse_variance(ledger: Ledger) -> Floats:
     flat = known & (s2 == 0)
     precise = np.where(known & (s2 > 0), ledger.count[:, None] / np.maximum(s2, _TINY), 0.0)
     precise = np.where(flat.any(axis=0), flat * ledger.count[:, None], precise)
-    return precise / precise.sum(axis=0)
+    return np.asarray(precise / precise.sum(axis=0))
 
 
 def guarded(ledger: Ledger) -> Floats:
@@ -78,12 +79,10 @@ def guarded(ledger: Ledger) -> Floats:
     v = np.maximum(v, n * np.square(np.maximum(apart, 0.0)) / 4)
     v = np.where(s2 == 0, v.max(axis=0), v)
     price = np.nan_to_num(ledger.price, nan=1.0)
-    weights = n * np.minimum(
-        (price / price[leader])[:, None], s2_leader / np.maximum(v, _TINY)
-    )
+    weights = n * np.minimum((price / price[leader])[:, None], s2_leader / np.maximum(v, _TINY))
     weights[leader] = n[leader]
     weights = np.where(s2_leader > 0, weights, n)
-    return weights / weights.sum(axis=0)
+    return np.asarray(weights / weights.sum(axis=0))
 
 
 #: Every combiner that has a name.
@@ -128,7 +127,7 @@ class Pooled(NamedTuple):
     mean: Floats
     variance: Floats
     df: Floats
-    varies: np.ndarray
+    varies: NDArray[np.bool_]
     weights: Floats
     draws: float
 
@@ -153,4 +152,6 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)
     df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
-    return Pooled(muhat, q, df, (s2 > 0).any(axis=0), weights, float(ledger.count.sum()))
+    return Pooled(
+        muhat, q, df, np.asarray((s2 > 0).any(axis=0)), weights, float(ledger.count.sum())
+    )

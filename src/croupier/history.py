@@ -57,7 +57,7 @@ class History:
         self._rows = 0
         self._numbers: Floats = np.empty((16, 5))
         self._moments: Floats = np.empty((16, 6, 1))
-        self._values: list[Floats | None] = []
+        self._values: list[Floats] = []
 
     def append(self, arm: int, outcome: Outcome) -> None:
         """Add the row of one batch."""

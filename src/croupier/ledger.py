@@ -8,12 +8,12 @@ lose anything, and draws multiplied by a power of two give the same bits.
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.draws import Floats, Outcome
+from croupier.draws import Floats
 from croupier.errors import ArmError
 
 __all__ = ["Ledger", "Tally", "merge_moments"]
@@ -35,7 +35,7 @@ class Tally:
 
     >>> tally = Tally()
     >>> tally.add(np.array([1.0, 2.0, 4.0, 1.0]), arm="a", ticket=0)
-    >>> tally.moments()[:2, 0] * 2.0 ** np.array([2, 4])      # in units of 2**exponent
+    >>> tally.moments()[:2, 0] * 2.0 ** np.array([2, 4])  # in units of 2**exponent
     array([1., 6.])
     """
 
@@ -129,11 +129,11 @@ def _powers(unit: Floats) -> Floats:
     return np.array((unit, square, square * unit, square * square))
 
 
-def merge_moments(n_a: Floats, a: Floats, n_b: Floats, b: Floats) -> Floats:
+def merge_moments(n_a: Floats | float, a: Floats, n_b: Floats | float, b: Floats) -> Floats:
     """Merge two sets of (mean, M2, M3, M4): Pébay 2008, equations 2.1 and 3.1.
 
     >>> one, other = np.array([1.0, 0, 0, 0]), np.array([3.0, 0, 0, 0])
-    >>> merge_moments(np.float64(1), one, np.float64(1), other)
+    >>> merge_moments(1.0, one, 1.0, other)
     array([2., 2., 0., 2.])
     """
     n = n_a + n_b
@@ -153,6 +153,23 @@ def merge_moments(n_a: Floats, a: Floats, n_b: Floats, b: Floats) -> Floats:
         + 4 * delta * (p_a * b3 - p_b * a3)
     )
     return np.array((mean_a + delta * p_b, m2, m3, m4))
+
+
+class Entry(Protocol):
+    """What a ledger books of an outcome."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def origin(self) -> Floats: ...
+    @property
+    def exponent(self) -> Ints: ...
+    @property
+    def moments(self) -> Floats: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def cost_m2(self) -> float: ...
 
 
 class Ledger:
@@ -192,13 +209,14 @@ class Ledger:
     @property
     def mean(self) -> Floats:
         """Means, relative to `origin` and in units of ``2**exponent``."""
-        return self.moments[0]
+        mean: Floats = self.moments[0]
+        return mean
 
     @property
     def variance(self) -> Floats:
         """Sample variances M2/(n - 1), zero for an arm with fewer than two draws."""
         m2: Floats = self.moments[1]
-        return m2 / np.maximum(self.count - 1, 1)[:, None]
+        return np.asarray(m2 / np.maximum(self.count - 1, 1)[:, None])
 
     @property
     def df(self) -> Floats:
@@ -241,17 +259,17 @@ class Ledger:
 
     # -- what changes it
 
-    def add(self, arm: int, outcome: Outcome) -> None:
+    def add(self, arm: int, outcome: Entry) -> None:
         """Add the moments of one batch to an arm."""
         moments = self._fit(outcome.origin, outcome.exponent, outcome.moments)
-        n_a, n_b = self.count[arm], outcome.size
+        n_a, n_b = float(self.count[arm]), outcome.size
         if n_a:
-            moments = merge_moments(n_a, self.moments[:, arm], np.float64(n_b), moments)
+            moments = merge_moments(n_a, self.moments[:, arm], n_b, moments)
         self._add_cost(arm, outcome)
         self.moments[:, arm] = moments
         self.count[arm] = n_a + n_b
 
-    def _add_cost(self, arm: int, outcome: Outcome) -> None:
+    def _add_cost(self, arm: int, outcome: Entry) -> None:
         n_a, n_b, cost = self.count[arm], outcome.size, outcome.cost
         if n_a:
             apart = cost / n_b - self.cost[arm] / n_a

@@ -68,15 +68,13 @@ def outcome_of(
     inspected = 0
     keep: list[Floats] | None = [] if plan.keep_values or digest or learner else None
     for chunk in chunks:
-        returned, reported = chunk.returned, None
-        if isinstance(returned, Draws):
-            returned, reported = returned.values, returned.costs
-        values = as_values(returned, chunk.size, arm=arm, ticket=ticket)
+        draws = chunk.returned if isinstance(chunk.returned, Draws) else Draws(chunk.returned)
+        values = as_values(draws.values, chunk.size, arm=arm, ticket=ticket)
         tally.add(values, arm=arm, ticket=ticket)
         seconds += chunk.seconds
         clock += chunk.cost
         if plan.unit == "cost":
-            costs = _reported(reported, chunk.size, arm, ticket)
+            costs = _reported(draws.costs, chunk.size, arm, ticket)
             cost += float(costs.sum())
             squares += float(np.square(costs).sum())
         if extremes is None:

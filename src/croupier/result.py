@@ -14,7 +14,8 @@ from croupier.history import History
 from croupier.intervals import Interval, half_width
 from croupier.ledger import Ledger
 from croupier.plan import Plan, fraction_of
-from croupier.views.data import Summary
+from croupier.views.data import ArmSummary, Summary
+from croupier.views.data import History as Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,7 @@ class ArmRow:
     """What a run learned about one arm; `None` where it is not known.
 
     `share` is that of the cost, `weight` that in the estimate (the mean over components);
+    `stderr` is the standard error of the arm's own `mean`, `variance` that of one draw;
     `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
     the best arm (1 is the best). `values` are the draws, if the run kept them.
     """
@@ -38,6 +40,7 @@ class ArmRow:
     share: float
     weight: float
     mean: Any
+    stderr: Any
     variance: Any
     cost_per_draw: float | None
     efficiency: float | None
@@ -141,16 +144,16 @@ class Result:
         from croupier.views import plots
 
         curve = self.history.curve()
-        columns = {
-            "names": list(self.history.names),
-            "arm": self.history.arm,
-            "batch_cost": self.history.batch_cost,
-            "cost": self.history.cost,
-            "draws": self.history.draws,
-            "at": curve.row,
-            "value": curve.value,
-            "half_width": curve.half_width,
-        }
+        columns = Columns(
+            names=list(self.history.names),
+            arm=self.history.arm,
+            batch_cost=self.history.batch_cost,
+            cost=self.history.cost,
+            draws=self.history.draws,
+            at=curve.row,
+            value=curve.value,
+            half_width=curve.half_width,
+        )
         return plots.plot(self.to_dict(), columns, figure=figure, component=component)
 
     def to_dict(self) -> Summary:
@@ -173,9 +176,7 @@ class Result:
             "combine": self.plan.combine,
             "seed": self.seed,
             "warnings": list(self.warnings),
-            "arms": [
-                {name: _plain(getattr(row, name)) for name in _ARM_COLUMNS} for row in self.arms
-            ],  # type: ignore[typeddict-item]
+            "arms": [_summary(row) for row in self.arms],
         }
 
     def to_pandas(self) -> pd.DataFrame:
@@ -207,6 +208,20 @@ class Result:
 
 
 _ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name != "values")
+
+
+def _summary(row: ArmRow) -> ArmSummary:
+    return ArmSummary(
+        name=row.name,
+        draws=row.draws,
+        share=row.share,
+        weight=row.weight,
+        mean=_plain(row.mean),
+        stderr=_plain(row.stderr),
+        variance=_plain(row.variance),
+        cost_per_draw=row.cost_per_draw,
+        efficiency=row.efficiency,
+    )
 
 
 def _plain(value: Any) -> Any:

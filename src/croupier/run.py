@@ -17,8 +17,16 @@ from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import digest_of
 from croupier.result import Result
 from croupier.seeds import RandomLike, seed_from
-from croupier.stopping import Rule, Stop, any_of, asked_to, out_of_cost, out_of_draws
-from croupier.stopping import out_of_time, precise
+from croupier.stopping import (
+    Rule,
+    Stop,
+    any_of,
+    asked_to,
+    out_of_cost,
+    out_of_draws,
+    out_of_time,
+    precise,
+)
 from croupier.table import Progress, Table
 from croupier.views.live import Watch, watching
 from croupier.workers import Serial
@@ -81,9 +89,9 @@ class Budget:
 
     def spent(self, progress: Progress) -> float:
         """Return the share of the budget that is used up, from 0 to 1."""
-        used = {"draws": progress.draws, "seconds": progress.seconds, "cost": progress.cost}
-        given = {name: limit for name, limit in vars(self).items() if limit is not None}
-        return max(used[name] / limit for name, limit in given.items())
+        used = (progress.draws, progress.seconds, progress.cost)
+        limits = (self.draws, self.seconds, self.cost)
+        return max(u / limit for u, limit in zip(used, limits, strict=True) if limit is not None)
 
     def rules(self) -> list[Rule]:
         """Return the rules that stop a run which has used up its budget."""
@@ -150,8 +158,10 @@ def estimate(
         A `Result`: value, stderr, interval, one row per arm, warnings, history.
 
     >>> import croupier as cr
-    >>> def rough(rng, size): return rng.normal(1.0, 1.0, size)
-    >>> def fine(rng, size): return rng.normal(1.0, 0.1, size)
+    >>> def rough(rng, size):
+    ...     return rng.normal(1.0, 1.0, size)
+    >>> def fine(rng, size):
+    ...     return rng.normal(1.0, 0.1, size)
     >>> result = cr.estimate({"rough": rough, "fine": fine}, draws=10_000, rng=7)
     >>> result.stopped, result.draws, abs(result.value - 1) < 4 * result.stderr
     ('draws', 10000, True)
@@ -181,9 +191,7 @@ def estimate(
     )
     tolerant, interval = _tolerance(atol, rtol, anytime)
     learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
-    table = Allocator(
-        plan, policy=chosen, combine=combiner, interval=interval, learners=learners
-    )
+    table = Allocator(plan, policy=chosen, combine=combiner, interval=interval, learners=learners)
     engine = Serial(plan, {str(arm.name): arm for arm in named}, digest_of(chosen))
     watched = [] if callback is None else [asked_to(callback)]
     rule = any_of(*watched, *tolerant, *budget.rules())

@@ -85,7 +85,7 @@ def pareto_shape(largest: Floats) -> float:
     than 20 distinct exceedances are left.
 
     >>> quantiles = (np.arange(200) + 0.5) / 200
-    >>> round(pareto_shape((1 - quantiles) ** -0.9), 1)          # a Pareto tail with k = 0.9
+    >>> round(pareto_shape((1 - quantiles) ** -0.9), 1)  # a Pareto tail with k = 0.9
     0.9
     """
     x = np.sort(largest)

@@ -34,7 +34,7 @@ def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) ->
 def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
     """Call the arm for one chunk after the other, timing nothing but the calls."""
     clock = time.perf_counter if plan.clock == "wall" else time.process_time
-    draw: Callable[..., object] = arm.draw if arm.learner is None else arm.learner.draw
+    draw: Callable[..., object] = arm.draw if arm.learner is None else arm.learner.draw  # type: ignore[assignment]
     state = () if arm.learner is None else (batch.state,)
     rng = batch.rng()
     left = batch.size

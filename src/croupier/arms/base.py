@@ -116,7 +116,7 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
     """
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
-    elif isinstance(arms, str) or not isinstance(arms, Iterable):
+    elif isinstance(arms, Arm) or not isinstance(arms, Iterable):
         raise PlanError(f"arms must be a mapping name -> arm, got {arms!r}; a single arm: {{...}}")
     else:
         pairs = [(_name_of(arm), arm) for arm in arms]

@@ -78,7 +78,7 @@ def group_of(policy: Policy) -> int:
 
 def describe(policy: Policy) -> dict[str, Any]:
     """Return a policy as plain data: its name and its parameters."""
-    parameters = asdict(policy) if is_dataclass(policy) else {}
+    parameters: dict[str, Any] = asdict(policy) if is_dataclass(policy) else {}
     return {"name": policy.name, **parameters}
 
 
@@ -126,4 +126,4 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
             f"{variance.shape[1]} component{'s' * (variance.shape[1] != 1)}: give one weight each"
         )
     unit = 2 * (ledger.exponent - ledger.exponent.max())
-    return np.ldexp(np.asarray(plan.objective), unit)
+    return np.asarray(np.ldexp(np.asarray(plan.objective), unit))

@@ -42,8 +42,10 @@ class Fixed:
     """One arm, all the time: what the run would be without a choice.
 
     >>> import croupier as cr
-    >>> def naive(rng, size): return rng.normal(1.0, 1.0, size)
-    >>> def better(rng, size): return rng.normal(1.0, 0.1, size)
+    >>> def naive(rng, size):
+    ...     return rng.normal(1.0, 1.0, size)
+    >>> def better(rng, size):
+    ...     return rng.normal(1.0, 0.1, size)
     >>> arms = {"naive": naive, "better": better}
     >>> cr.estimate(arms, draws=100, policy=Fixed("naive"), rng=7).arms["better"].draws
     0

@@ -23,7 +23,7 @@ def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:
 def log_variance_bound(variance: Floats, df: Floats, total: float) -> Floats:
     """Return a lower confidence bound: s2 exp(-z sqrt(2/df)), z = sqrt(log(t)/2)."""
     z = np.sqrt(np.log(total) / 2)
-    return variance * np.exp(-z * np.sqrt(2 / df))
+    return np.asarray(variance * np.exp(-z * np.sqrt(2 / df)))
 
 
 def shared_mean_guard(

@@ -112,6 +112,8 @@ def _took(summary: Summary) -> str:
     if summary["unit"] == "seconds":
         text += f" ({formats.duration(summary['cost'])} inside the arms)"
     stopped = summary["stopped"]
+    if stopped is None:
+        return f"{text}, and going on"
     return f"{text}, {stopped if stopped == 'interrupted' else f'stopped by {stopped}'}"
 
 

@@ -40,7 +40,7 @@ class Summary(TypedDict):
     cost: float
     unit: str  # "draws" | "seconds" | "cost"
     seconds: float  # wall time of the run
-    stopped: str
+    stopped: str | None  # None: it is still going on
     agreement: float | list[float | None] | None  # p-value; None: not testable
     policy: str
     combine: str

@@ -288,15 +288,15 @@ class Standing(Protocol):
     """What a watch reads of a run's progress, and only when it is due."""
 
     @property
-    def draws(self) -> int: ...  # noqa: D102
+    def draws(self) -> int: ...
     @property
-    def cost(self) -> float: ...  # noqa: D102
+    def cost(self) -> float: ...
     @property
-    def value(self) -> Any: ...  # noqa: D102
+    def value(self) -> Any: ...
     @property
-    def half_width(self) -> Any: ...  # noqa: D102
+    def half_width(self) -> Any: ...
     @property
-    def leader(self) -> str: ...  # noqa: D102
+    def leader(self) -> str: ...
 
 
 class Watch:
