@@ -133,7 +133,7 @@ class Allocator:
             lambda: stream(self.plan.seed, POLICY, ticket),
         )
         arm, most = choice if isinstance(choice, tuple) else (choice, None)
-        size = min(self._size(arm), most or self._size(arm))
+        size = self._size(arm) if most is None else min(self._size(arm), most)
         size = max(self._group, size - size % self._group)
         self._decisions.append((arm, size))
         self._pending[arm] += size
@@ -266,10 +266,14 @@ class Allocator:
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands, on what was told in ticket order without a gap."""
-        ledger, interval = self.ledger.copy(), self._interval
-        scalar = self._history.scalar
+        ledger, interval, scalar = self.ledger, self._interval, self._history.scalar
+        told = self._told
 
         def look() -> Look:
+            if self._told != told:
+                raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
+            if ledger.origin is None:
+                raise PlanError("nothing has been told yet: there is no estimate")
             pooled = pool(ledger, self._combiner)
             half = half_width(interval, pooled, self.plan.confidence)
             numbers = (
@@ -278,11 +282,11 @@ class Allocator:
                 ledger.spread_of(half),
             )
             value, stderr, width = (_shaped(number, scalar) for number in numbers)
-            leader = self.plan.names[int(ledger.cost.argmax())]
-            return Look(value, stderr, width, leader, interval.ready(pooled))
+            return Look(value, stderr, width, interval.ready(pooled))
 
         draws, cost = int(ledger.count.sum()), float(ledger.cost.sum())
-        return Progress(draws, cost, self._told, seconds, look)
+        leader = self.plan.names[int(ledger.cost.argmax())]
+        return Progress(draws, cost, told, seconds, leader, look)
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""

@@ -42,16 +42,13 @@ def inverse_variance(ledger: Ledger) -> Floats:
     """Weight every draw by 1/(sample variance of its arm) (the paper's dashed lines).
 
     A large gain where costs differ, and dangerous for skewed draws: there a small sample
-    variance goes with a small sample mean, and an arm that never varied takes all the weight.
-    Arms drawn only once have no sample variance and no weight.
+    variance goes with a small sample mean. An arm that never varied has nothing to be weighed by
+    and gets no weight; if none varied, the plain mean.
     """
     s2 = ledger.variance
-    known = ledger.count[:, None] > 1
-    if not known.any():
-        return mean(ledger)
-    flat = known & (s2 == 0)
-    precise = np.where(known & (s2 > 0), ledger.count[:, None] / np.maximum(s2, _TINY), 0.0)
-    precise = np.where(flat.any(axis=0), flat * ledger.count[:, None], precise)
+    n = np.broadcast_to(ledger.count[:, None], s2.shape)
+    precise = np.divide(n, s2, out=np.zeros_like(s2), where=s2 > 0)
+    precise = np.where((s2 > 0).any(axis=0), precise, n)
     return np.asarray(precise / precise.sum(axis=0))
 
 

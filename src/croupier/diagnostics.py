@@ -81,7 +81,7 @@ def doubts(
     if flat and pooled.varies.all():
         warnings.append(
             f"never varied: {_listed(names, flat)}, in {int(counts[flat].sum()):,} draws; that may "
-            "be a rare event not seen yet, so it counts with the weight of a bad arm"
+            "be a rare event not seen yet"
         )
     low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
     if low < _CLEARLY:

@@ -8,7 +8,9 @@ lose anything, and draws multiplied by a power of two give the same bits.
 
 from __future__ import annotations
 
-from typing import Final, NoReturn, Protocol, TypeAlias
+import math
+from collections.abc import Iterable
+from typing import Any, Final, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +41,7 @@ class Tally:
     array([1., 6.])
     """
 
-    __slots__ = ("_sums", "_unit", "count", "exponent", "origin")
+    __slots__ = ("_flat", "_scaled", "_sums", "_unit", "count", "exponent", "origin")
 
     def __init__(self) -> None:
         self.count = 0
@@ -47,6 +49,8 @@ class Tally:
         self.exponent: Ints = np.empty(0, np.int64)
         self._unit: Ints = np.empty(0, np.int64)
         self._sums: Floats = np.empty(0)
+        self._flat = True  # some component has not varied yet
+        self._scaled = False  # some component is summed in another unit than 1
 
     def add(self, values: Floats, *, arm: str, ticket: int) -> None:
         """Add a chunk of shape (m,) or (m, d); an ArmError names the first value not finite."""
@@ -64,12 +68,12 @@ class Tally:
         if self.count == 1:
             return
         origin = self.origin if values.ndim == 2 else self.origin[0]
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
             away = values - origin
-            if (self.exponent == FLAT).any():
+            if self._flat:
                 self._choose_unit(away)
             sums = self._power_sums(away)
-            if not np.isfinite(sums).all():
+            if not math.isfinite(sums.sum()):
                 if not (np.abs(values) < _TOO_FAR).all():
                     _refuse(values, arm, ticket)
                 self._choose_unit(away, again=True)
@@ -79,16 +83,22 @@ class Tally:
     def _choose_unit(self, away: Floats, again: bool = False) -> None:
         """Set the exponents of the components that vary for the first time (or overflowed)."""
         farthest = np.abs(away).max(axis=0, keepdims=away.ndim == 1)
-        new = np.where(farthest > 0, np.frexp(farthest)[1], FLAT)
+        new = np.frexp(farthest)[1].astype(np.int64)
+        if self.count == len(away) and farthest.all() and np.abs(new).max() <= _COMFORT:
+            self.exponent, self._flat = new, False  # the first chunk, and nothing special in it
+            return
+        new[farthest == 0] = FLAT
         fresh = new > self.exponent if again else (self.exponent == FLAT) & (new > FLAT)
         unit = np.where(fresh & (again | (np.abs(new) > _COMFORT)), new, self._unit)
         began = self._sums[1] > 0
         self._sums *= _powers(np.ldexp(1.0, np.where(began, self._unit - unit, 0)))
         self.exponent = np.where(fresh, new, self.exponent)
         self._unit = unit
+        self._scaled = bool(unit.any())
+        self._flat = bool((self.exponent == FLAT).any())
 
     def _power_sums(self, away: Floats) -> Floats:
-        if self._unit.any():
+        if self._scaled:
             away = np.ldexp(away, -self._unit)
         squared = away * away
         total = np.add.reduce
@@ -101,12 +111,18 @@ class Tally:
         if n == 1:
             return self._sums
         shift = np.where(self.exponent == FLAT, 0, self._unit - self.exponent)
-        s1, s2, s3, s4 = self._sums * _powers(np.ldexp(1.0, shift))
+        sums: Any = self._sums * _powers(np.ldexp(1.0, shift))
+        if sums.size == 4:  # of one component: plain floats are several times faster
+            sums = sums.ravel().tolist()
+        s1, s2, s3, s4 = sums
         m = s1 / n
-        m2 = np.maximum(s2 - n * m * m, 0.0)
-        m3 = s3 - 3 * m * s2 + 2 * n * m**3
-        m4 = s4 - 4 * m * s3 + 6 * m * m * s2 - 3 * n * m**4
-        return np.array((m, m2, m3, np.maximum(m4, m2 * m2 / n)))
+        square = m * m
+        m3 = s3 - 3 * m * s2 + 2 * n * square * m
+        m4 = s4 - 4 * m * s3 + 6 * square * s2 - 3 * n * square * square
+        moments = np.array((m, s2 - n * square, m3, m4)).reshape(4, -1)
+        np.maximum(moments[1], 0.0, out=moments[1])
+        np.maximum(moments[3], moments[1] * moments[1] / n, out=moments[3])
+        return moments
 
 
 def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
@@ -129,8 +145,10 @@ def _powers(unit: Floats) -> Floats:
     return np.array((unit, square, square * unit, square * square))
 
 
-def merge_moments(n_a: Floats | float, a: Floats, n_b: Floats | float, b: Floats) -> Floats:
-    """Merge two sets of (mean, M2, M3, M4): Pébay 2008, equations 2.1 and 3.1.
+def merge_moments(
+    n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
+) -> Floats:
+    """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
 
     >>> one, other = np.array([1.0, 0, 0, 0]), np.array([3.0, 0, 0, 0])
     >>> merge_moments(1.0, one, 1.0, other)
@@ -264,7 +282,10 @@ class Ledger:
         moments = self._fit(outcome.origin, outcome.exponent, outcome.moments)
         n_a, n_b = float(self.count[arm]), outcome.size
         if n_a:
-            moments = merge_moments(n_a, self.moments[:, arm], n_b, moments)
+            pair: tuple[Any, Any] = self.moments[:, arm], moments
+            if moments.size == 4:  # of one component: plain floats are several times faster
+                pair = pair[0].ravel().tolist(), pair[1].ravel().tolist()
+            moments = merge_moments(n_a, pair[0], n_b, pair[1]).reshape(4, -1)
         self._add_cost(arm, outcome)
         self.moments[:, arm] = moments
         self.count[arm] = n_a + n_b

@@ -20,7 +20,11 @@ def any_of(*rules: Rule) -> Rule:
     """Stop for the first of several reasons.
 
     >>> rule = any_of(out_of_draws(100), out_of_time(5.0))
-    >>> rule(Progress(draws=100, cost=100.0, tickets=9, seconds=0.1, look_now=lambda: None))
+    >>> rule(
+    ...     Progress(
+    ...         draws=100, cost=100.0, tickets=9, seconds=0.1, leader="a", look_now=lambda: None
+    ...     )
+    ... )
     'draws'
     """
 
@@ -64,6 +68,7 @@ def asked_to(callback: Callable[[Progress], object]) -> Rule:
     """Call the user's function after every told ticket; stop when it returns True."""
 
     def rule(progress: Progress) -> Stop | None:
+        _ = progress.value  # made now, so that it can be read at any time later
         answer = callback(progress)
         return "callback" if isinstance(answer, bool | np.bool_) and answer else None
 

@@ -19,7 +19,6 @@ class Look(NamedTuple):
     value: Any
     stderr: Any
     half_width: Any
-    leader: str
     ready: bool
 
 
@@ -28,13 +27,15 @@ class Progress:
     """Where a run stands: what `callback` and the stopping rules see after every told ticket.
 
     `half_width` is that of the interval which the run will report; `leader` the arm that most
-    was spent on; `ready` tells whether enough is known for a tolerance to stop the run.
+    was spent on; `ready` tells whether enough is known for a tolerance to stop the run. The
+    estimate is made when it is first read, which must be before the next tell.
     """
 
     draws: int
     cost: float
     tickets: int
     seconds: float
+    leader: str
     look_now: Callable[[], Look] = field(repr=False)
 
     @cached_property
@@ -55,11 +56,6 @@ class Progress:
     def half_width(self) -> Any:
         """The half-width of its interval."""
         return self._look.half_width
-
-    @property
-    def leader(self) -> str:
-        """The arm that most was spent on."""
-        return self._look.leader
 
     @property
     def ready(self) -> bool:

@@ -84,9 +84,10 @@ def describe(policy: Policy) -> dict[str, Any]:
 
 def smallest(scores: Floats) -> int:
     """Return the arm with the smallest score, the first of equals."""
-    if np.isnan(scores).any():
-        raise PlanError(f"the policy scored arm {int(np.isnan(scores).argmax())} NaN")
-    return int(scores.argmin())
+    arm = int(scores.argmin())  # of a NaN, if there is one
+    if np.isnan(scores[arm]):
+        raise PlanError(f"the policy scored arm {arm} NaN")
+    return arm
 
 
 def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:

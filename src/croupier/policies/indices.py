@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from croupier.draws import Floats
 
 __all__ = ["log_variance_bound", "shared_mean_guard", "variance_draw"]
 
-#: The guard needs few sweeps, because few arms are raised by it; more change nothing visible.
-_SWEEPS = 4
+#: The guard is swept twice, so that an arm which it raised no longer misleads the others; a third
+#: sweep changes nothing that can be measured.
+_SWEEPS: Final = 2
 
 
 def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:
@@ -35,28 +39,38 @@ def shared_mean_guard(
     claim larger ones. Visiting arms in descending variance, with A = sum n/V and M = sum n x/V
     over those visited: D = |x - M/A| - 2/sqrt(A), V = max(s2, n max(D, 0)^2/4).
 
-    Arrays are (K, d), all variances above 0 or the arm left out (0). Returns V, and the
-    precision A and mean M/A of all arms that vary, per component.
+    Returns V (K, d), of no meaning for arms that have not varied, and, per component, the
+    precision A and mean M/A of all arms that vary.
     """
     if not variance.any():
         nothing = np.zeros(variance.shape[1])
         return variance, nothing, nothing
-    order = np.argsort(-variance, axis=0, kind="stable")
-    column = np.arange(variance.shape[1])
-    n, x, s2 = count[order], mean[order, column], variance[order, column]
-    varies = s2 > 0
-    v = s2
+    order = _descending(variance)
+    # One component is indexed by rows, which is much faster than by pairs.
+    rows = order[:, 0] if order.shape[1] == 1 else (order, np.arange(order.shape[1]))
+    n, x, s2 = count[order], mean[rows], variance[rows]
+    if not s2[-1].all():  # arms that do not vary come last and have no say
+        n, s2 = np.where(s2 > 0, n, 0.0), np.where(s2 > 0, s2, 1.0)
+    v = s2.copy()
     for _ in range(_SWEEPS):
-        w = np.divide(n, v, out=np.zeros_like(v), where=varies)
+        w = n / v
         a, m = np.cumsum(w, axis=0), np.cumsum(w * x, axis=0)
         # An arm is compared with those visited before it; the first has nobody to agree with.
-        before, centre = a[:-1], m[:-1] / a[:-1]
-        d = np.abs(x[1:] - centre) - 2 / np.sqrt(before)
+        d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
         raised = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
-        new = np.concatenate((s2[:1], np.where(varies[1:], raised, 0.0)))
-        if (new == v).all():
+        if not (raised > v[1:]).any():
             break
-        v = new
+        v[1:] = raised
     guarded = np.empty_like(v)
-    guarded[order, column] = v
+    guarded[rows] = v
     return guarded, a[-1], m[-1] / a[-1]
+
+
+def _descending(variance: Floats) -> NDArray[np.intp]:
+    """Return the order of descending variance to within 1 %, in linear time.
+
+    The upper half of a float32 sorts like the number itself, and 16-bit keys sort by radix: ten
+    times faster than an exact sort, which a run of 10 000 arms would feel.
+    """
+    keys = variance.astype(np.float32).view(np.uint32) >> np.uint32(16)
+    return np.argsort(~keys.astype(np.uint16), axis=0, kind="stable")

@@ -42,7 +42,7 @@ class VarianceThompson:
             return forced
         belief = _believe(state, ledger)
         random = rng()
-        chi2 = random.chisquare(belief.df)[:, None]
+        chi2 = 2 * random.standard_gamma(belief.df / 2)[:, None]  # chisquare(df), but faster
         score = variance_draw(belief.variance, belief.df[:, None], chi2)
         if belief.flat.any():
             doubt = np.abs(random.standard_normal(len(ledger)))[:, None]

@@ -1,0 +1,176 @@
+"""The command line: parse, call, print."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+import croupier
+from croupier.errors import CroupierError, CroupierWarning
+
+if TYPE_CHECKING:
+    from croupier.policies import Policy
+    from croupier.result import Result
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # where there is no ±, a ? is better than a traceback
+    app()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"croupier {croupier.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _croupier(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Several estimators of one number, one budget, one honest answer."""
+
+
+@app.command()
+def demo(
+    seconds: Annotated[float, typer.Option(help="How long to draw.")] = 3.0,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Seed of the run; a new one if left out.")
+    ] = None,
+    picture: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path(
+        "croupier-demo.png"
+    ),
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Write no picture.")] = False,
+) -> None:
+    """Price an Asian option with six arms, and say what that saved."""
+    from croupier import demo as asian
+
+    console = Console(highlight=False)
+    with _errors_in_one_line():
+        console.print(f"{asian.TITLE}\n")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", CroupierWarning)  # the table shows them
+            result = asian.price(seconds, seed=seed)
+        _print_result(console, result)
+        _print_savings(console, result)
+        if not no_picture:
+            _write_picture(console, result, picture)
+        if result.stopped == "interrupted":
+            raise KeyboardInterrupt
+
+
+@app.command()
+def policies() -> None:
+    """List the policies, with their parameters and defaults."""
+    from croupier.policies import REGISTRY, as_policy
+
+    default = as_policy("auto").name
+    table = _table("policy", "parameters", "what it does")
+    for name, policy in REGISTRY.items():
+        style = "bold" if name == default else ""
+        table.add_row(Text(name, style), _parameters(policy), _first_line(policy))
+    Console(highlight=False).print(table)
+
+
+@contextmanager
+def _errors_in_one_line() -> Iterator[None]:
+    """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    except CroupierError as error:
+        line = Text(f"error: {error}", "red")
+        Console(stderr=True).print(line, soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+def _print_result(console: Console, result: Result) -> None:
+    """Print the table: with colours and bars in a terminal, as plain text elsewhere."""
+    console.print(result if console.is_terminal else Text(result.summary()))
+
+
+def _print_savings(console: Console, result: Result) -> None:
+    """Print what the same standard error would have cost in other ways."""
+    from croupier import demo as asian
+    from croupier.views import formats
+
+    others = asian.alternatives(result)
+    if not others:
+        return
+    off = abs(result.value - asian.PRICE) / result.stderr
+    console.print(
+        f"\nNumerical integration gives {asian.PRICE}, {off:.1f} standard errors away.\n"
+        f"\nThe same standard error, {formats.compact(result.stderr, 2)}, in other ways:\n"
+    )
+    table = _table("way", "time in the arms", "relative", right=(1, 2))
+    table.add_row("croupier", formats.cost(result.cost, result.unit), "1", style="bold")
+    for other in others:
+        cost = formats.cost(other.cost, result.unit)
+        table.add_row(other.name, cost, formats.compact(other.times, 2))
+    console.print(table)
+
+
+def _write_picture(console: Console, result: Result, path: Path) -> None:
+    """Write the picture, or say what it needs."""
+    try:
+        figure = result.plot()
+    except ImportError as error:
+        console.print(f"\nNo picture: {error}", markup=False, soft_wrap=True)
+        return
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise CroupierError(f"cannot write the picture {path}: {error}") from error
+    console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
+
+
+def _table(*titles: str, right: tuple[int, ...] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, title in enumerate(titles):
+        table.add_column(title, justify="right" if i in right else "left")
+    return table
+
+
+def _parameters(policy: type[Policy]) -> str:
+    """Return a policy's parameters with their defaults.
+
+    >>> from croupier.policies import ExploreThenCommit
+    >>> _parameters(ExploreThenCommit)
+    'explore=30'
+    """
+    fields: Any = dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ()
+    return ", ".join(
+        field.name if field.default is dataclasses.MISSING else f"{field.name}={field.default!r}"
+        for field in fields
+    )
+
+
+def _first_line(policy: type[Policy]) -> str:
+    return (policy.__doc__ or "").strip().partition("\n")[0]
