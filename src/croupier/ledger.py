@@ -35,6 +35,9 @@ _TOO_FAR: Final = 2.0**1000
 class Tally:
     """The power sums of one batch about its first draw, fed chunk by chunk.
 
+    Of a batch of numbers they are floats, of a batch of vectors arrays; the formulas are the same,
+    and floats are several times faster than arrays of one.
+
     >>> tally = Tally()
     >>> tally.add(np.array([1.0, 2.0, 4.0, 1.0]), arm="a", ticket=0)
     >>> tally.moments()[:2, 0] * 2.0 ** np.array([2, 4])  # in units of 2**exponent
@@ -45,84 +48,99 @@ class Tally:
 
     def __init__(self) -> None:
         self.count = 0
-        self.origin: Floats = np.empty(0)
-        self.exponent: Ints = np.empty(0, np.int64)
-        self._unit: Ints = np.empty(0, np.int64)
-        self._sums: Floats = np.empty(0)
+        self.origin: Any = 0.0
+        self.exponent: Any = FLAT
+        self._unit: Any = 0
+        self._sums: list[Any] = [0.0] * 4
         self._flat = True  # some component has not varied yet
         self._scaled = False  # some component is summed in another unit than 1
 
     def add(self, values: Floats, *, arm: str, ticket: int) -> None:
         """Add a chunk of shape (m,) or (m, d); an ArmError names the first value not finite."""
         if self.count == 0:
-            self.origin = np.array(values[0], ndmin=1)
-            self.exponent = np.full(self.origin.shape, FLAT)
-            self._unit = np.zeros(self.origin.shape, np.int64)
-            self._sums = np.zeros((4, self.origin.size))
-            if not (np.abs(self.origin) < _TOO_FAR).all():
-                _refuse(values[:1], arm, ticket)
-        if (components := values.size // len(values)) != self.origin.size:
-            message = f"returned {self.origin.size} components, then {components} in the same batch"
+            self._begin(values, arm, ticket)
+        elif values.shape[1:] != np.shape(self.origin):
+            shapes = f"{np.shape(self.origin)}, then {values.shape[1:]}"
+            message = f"returned draws of shape {shapes} in one batch"
             raise ArmError(message, arm=arm, ticket=ticket, value=values.shape)
         self.count += len(values)
         if self.count == 1:
             return
-        origin = self.origin if values.ndim == 2 else self.origin[0]
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
-            away = values - origin
+            away = values - self.origin
             if self._flat:
                 self._choose_unit(away)
             sums = self._power_sums(away)
-            if not math.isfinite(sums.sum()):
+            if not math.isfinite(sums[3] if values.ndim == 1 else sums[3].sum()):
                 if not (np.abs(values) < _TOO_FAR).all():
                     _refuse(values, arm, ticket)
                 self._choose_unit(away, again=True)
                 sums = self._power_sums(away)
-        self._sums += sums
+        self._sums = [known + new for known, new in zip(self._sums, sums, strict=True)]
+
+    def _begin(self, values: Floats, arm: str, ticket: int) -> None:
+        first = values[0]
+        if values.ndim == 1:
+            self.origin = float(first)
+            good = abs(self.origin) < _TOO_FAR
+        else:
+            self.origin = first.copy()
+            self.exponent = np.full(first.shape, FLAT)
+            self._unit = np.zeros(first.shape, np.int64)
+            self._sums = [np.zeros(first.shape) for _ in range(4)]
+            good = bool((np.abs(first) < _TOO_FAR).all())
+        if not good:
+            _refuse(values[:1], arm, ticket)
 
     def _choose_unit(self, away: Floats, again: bool = False) -> None:
         """Set the exponents of the components that vary for the first time (or overflowed)."""
-        farthest = np.abs(away).max(axis=0, keepdims=away.ndim == 1)
-        new = np.frexp(farthest)[1].astype(np.int64)
-        if self.count == len(away) and farthest.all() and np.abs(new).max() <= _COMFORT:
-            self.exponent, self._flat = new, False  # the first chunk, and nothing special in it
+        old = self._unit
+        # Sums of a component that has not begun are zero: there is nothing to rescale.
+        if away.ndim == 1:
+            new = _exponent_of(float(max(away.max(), -away.min())))
+            self.exponent, self._unit = _unit_for(new, self.exponent, old, again)
+            self._sums = _rescaled(self._sums, old - self._unit if self._sums[1] else 0)
+            self._scaled, self._flat = self._unit != 0, self.exponent == FLAT
             return
-        new[farthest == 0] = FLAT
-        fresh = new > self.exponent if again else (self.exponent == FLAT) & (new > FLAT)
-        unit = np.where(fresh & (again | (np.abs(new) > _COMFORT)), new, self._unit)
-        began = self._sums[1] > 0
-        self._sums *= _powers(np.ldexp(1.0, np.where(began, self._unit - unit, 0)))
-        self.exponent = np.where(fresh, new, self.exponent)
-        self._unit = unit
-        self._scaled = bool(unit.any())
-        self._flat = bool((self.exponent == FLAT).any())
+        new = _exponent_of(np.abs(away).max(axis=0))
+        each = zip(new, self.exponent, old, strict=True)
+        self.exponent, self._unit = np.array([_unit_for(*known, again) for known in each]).T
+        self._sums = _rescaled(self._sums, np.where(self._sums[1] > 0, old - self._unit, 0))
+        self._scaled, self._flat = self._unit.any(), (self.exponent == FLAT).any()
 
-    def _power_sums(self, away: Floats) -> Floats:
+    def _power_sums(self, away: Floats) -> list[Any]:
         if self._scaled:
             away = np.ldexp(away, -self._unit)
         squared = away * away
         total = np.add.reduce
-        sums = (total(away), total(squared), total(away * squared), total(squared * squared))
-        return np.array(sums).reshape(4, -1)
+        return [total(away), total(squared), total(away * squared), total(squared * squared)]
 
     def moments(self) -> Floats:
         """Return the rows mean, M2, M3, M4 about `origin`, in units of ``2**exponent``."""
         n = self.count
         if n == 1:
-            return self._sums
-        shift = np.where(self.exponent == FLAT, 0, self._unit - self.exponent)
-        sums: Any = self._sums * _powers(np.ldexp(1.0, shift))
-        if sums.size == 4:  # of one component: plain floats are several times faster
-            sums = sums.ravel().tolist()
-        s1, s2, s3, s4 = sums
+            return np.zeros((4, np.size(self.origin)))
+        if isinstance(self.exponent, int):
+            shift: Any = 0 if self._flat else self._unit - self.exponent
+        else:
+            shift = np.where(self.exponent == FLAT, 0, self._unit - self.exponent)
+        s1, s2, s3, s4 = _rescaled(self._sums, shift)
         m = s1 / n
         square = m * m
+        m2 = s2 - n * square
         m3 = s3 - 3 * m * s2 + 2 * n * square * m
         m4 = s4 - 4 * m * s3 + 6 * square * s2 - 3 * n * square * square
-        moments = np.array((m, s2 - n * square, m3, m4)).reshape(4, -1)
-        np.maximum(moments[1], 0.0, out=moments[1])
-        np.maximum(moments[3], moments[1] * moments[1] / n, out=moments[3])
-        return moments
+        m2 = _larger(m2, 0.0 * m2)
+        return np.array((m, m2, m3, _larger(m4, m2 * m2 / n))).reshape(4, -1)
+
+
+def _unit_for(new: int, exponent: int, unit: int, again: bool) -> tuple[int, int]:
+    """Return the exponent and the unit of a component whose farthest draw has exponent `new`."""
+    if again:
+        return (new, new) if new > exponent else (exponent, unit)
+    if exponent != FLAT or new == FLAT:
+        return exponent, unit
+    return new, new if abs(new) > _COMFORT else unit
 
 
 def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
@@ -139,20 +157,41 @@ def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
     raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
 
-def _powers(unit: Floats) -> Floats:
-    """Return unit, unit^2, unit^3, unit^4 as rows: what rescales mean, M2, M3, M4."""
-    square = unit * unit
-    return np.array((unit, square, square * unit, square * square))
+# -- elementwise on arrays, and the same on plain numbers, which are several times faster
+
+
+def _exponent_of(x: Any) -> Any:
+    """Return the binary exponent, FLAT for zero."""
+    if isinstance(x, float):
+        return math.frexp(x)[1] if x else FLAT
+    return np.where(x != 0, np.frexp(x)[1], FLAT)
+
+
+def _larger(x: Any, y: Any) -> Any:
+    return np.maximum(x, y) if isinstance(x, np.ndarray) else max(x, y)
+
+
+def _times_two_to(x: Any, power: Any) -> Any:
+    """Return x 2^power; a power that is too small for a double gives zero."""
+    if isinstance(power, int):
+        return x * math.ldexp(1.0, power) if -1000 < power < 1000 else math.ldexp(x, power)
+    return np.ldexp(x, power)
+
+
+def _rescaled(moments: Iterable[Any], shift: Any) -> list[Any]:
+    """Multiply the r-th of mean (or sum), M2, M3, M4 by 2^(r shift)."""
+    if isinstance(shift, int) and shift == 0:
+        return list(moments)
+    return [_times_two_to(m, r * shift) for r, m in enumerate(moments, 1)]
 
 
 def merge_moments(
     n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
-) -> Floats:
+) -> tuple[Any, Any, Any, Any]:
     """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
 
-    >>> one, other = np.array([1.0, 0, 0, 0]), np.array([3.0, 0, 0, 0])
-    >>> merge_moments(1.0, one, 1.0, other)
-    array([2., 2., 0., 2.])
+    >>> merge_moments(1.0, (1.0, 0, 0, 0), 1.0, (3.0, 0, 0, 0))
+    (2.0, 2.0, 0.0, 2.0)
     """
     n = n_a + n_b
     p_a, p_b = n_a / n, n_b / n
@@ -170,7 +209,7 @@ def merge_moments(
         + 6 * delta2 * (p_a * p_a * b2 + p_b * p_b * a2)
         + 4 * delta * (p_a * b3 - p_b * a3)
     )
-    return np.array((mean_a + delta * p_b, m2, m3, m4))
+    return mean_a + delta * p_b, m2, m3, m4
 
 
 class Entry(Protocol):
@@ -244,11 +283,11 @@ class Ledger:
         (kurtosis - 1)/n, so df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
         """
         n = self.count[:, None]
-        _, m2, _, m4 = self.moments
-        varies = m2 > 0
-        ratio = np.where(varies, n * m4 / np.where(varies, m2 * m2, 1), 1)
-        kurtosis = (n * ratio + 50) / (n + 10)
-        return np.maximum(1.0, 2 * (n - 1) / (kurtosis - 1))
+        m2, m4 = self.moments[1], self.moments[3]
+        if not m2.all():  # of an arm that has not varied, nothing is known
+            m2, m4 = np.where(m2 > 0, m2, 1.0), np.where(m2 > 0, m4, 1.0)
+        kurtosis = (n * (n * m4 / (m2 * m2)) + 50) / (n + 10)
+        return np.asarray(np.maximum(1.0, 2 * (n - 1) / (kurtosis - 1)))
 
     @property
     def price(self) -> Floats:
@@ -279,15 +318,20 @@ class Ledger:
 
     def add(self, arm: int, outcome: Entry) -> None:
         """Add the moments of one batch to an arm."""
-        moments = self._fit(outcome.origin, outcome.exponent, outcome.moments)
+        origin: Any = outcome.origin
+        exponent: Any = outcome.exponent
+        moments: Any = outcome.moments
+        self._begin(origin)
+        one = origin.size == 1  # one component is booked in plain numbers
+        if one:
+            origin, exponent, moments = origin.item(), exponent.item(), moments.ravel().tolist()
+        moments = self._fit(origin, exponent, moments)
         n_a, n_b = float(self.count[arm]), outcome.size
         if n_a:
-            pair: tuple[Any, Any] = self.moments[:, arm], moments
-            if moments.size == 4:  # of one component: plain floats are several times faster
-                pair = pair[0].ravel().tolist(), pair[1].ravel().tolist()
-            moments = merge_moments(n_a, pair[0], n_b, pair[1]).reshape(4, -1)
+            known = self.moments[:, arm]
+            moments = merge_moments(n_a, known.ravel().tolist() if one else known, n_b, moments)
         self._add_cost(arm, outcome)
-        self.moments[:, arm] = moments
+        self.moments[:, arm] = np.array(moments).reshape(4, -1)
         self.count[arm] = n_a + n_b
 
     def _add_cost(self, arm: int, outcome: Entry) -> None:
@@ -307,10 +351,11 @@ class Ledger:
         """Add everything that another ledger of the same arms knows."""
         if other.origin is None:
             return
-        moments = self._fit(other.origin, other.exponent, other.moments)
+        self._begin(other.origin)
+        moments = np.array(self._fit(other.origin, other.exponent, other.moments))
         n_a, n_b = self.count[:, None], other.count[:, None]
         with np.errstate(invalid="ignore"):
-            merged = merge_moments(n_a, self.moments, n_b, moments)
+            merged = np.array(merge_moments(n_a, self.moments, n_b, moments))
             apart = other.cost / other.count - self.cost / self.count
             cross = apart * apart * self.count * other.count / (self.count + other.count)
         self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
@@ -320,19 +365,26 @@ class Ledger:
         for name in ("count", "cost", "calls", "_priced"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def _fit(self, origin: Floats, exponent: Ints, moments: Floats) -> Floats:
-        """Bring moments to this ledger's origin and unit, raising the unit where it must."""
+    def _begin(self, origin: Floats) -> None:
         if self.origin is None:
             self.origin = origin.copy()
             self.exponent = np.full(origin.shape, FLAT)
             self.moments = np.zeros((4, len(self), origin.size))
-        gap = origin - self.origin
-        needed = np.maximum(exponent, np.where(gap != 0, np.frexp(gap)[1], FLAT))
-        if (needed > self.exponent).any():
+
+    def _fit(self, origin: Any, exponent: Any, moments: Any) -> list[Any]:
+        """Bring moments to this ledger's origin and unit, raising the unit where it must."""
+        assert self.origin is not None
+        mine: Any = self.origin
+        unit: Any = self.exponent
+        if isinstance(origin, float):
+            mine, unit = mine.item(), unit.item()
+        gap = origin - mine
+        needed = _larger(exponent, _exponent_of(gap))
+        if np.any(needed > unit):
             raised = np.maximum(self.exponent, needed)
-            self.moments *= _powers(np.ldexp(1.0, self.exponent - raised))[:, None]
+            self.moments = np.array(_rescaled(self.moments, self.exponent - raised))
             self.exponent = raised
-        units = _powers(np.ldexp(1.0, exponent - self.exponent))
-        fitted = moments * (units if moments.ndim == 2 else units[:, None])
-        fitted[0] += np.ldexp(gap, -self.exponent)
+            unit = needed if isinstance(origin, float) else raised
+        fitted = _rescaled(moments, exponent - unit)
+        fitted[0] = fitted[0] + _times_two_to(gap, -unit)
         return fitted
