@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,12 @@ __all__ = ["Allocator"]
 
 #: An arm is called for at most this many numbers at a time, so that arrays stay in the cache.
 _CHUNK = 10_000
+
+
+class _Decision(NamedTuple):
+    arm: int
+    size: int
+    states: dict[str, Any]
 
 
 class Allocator:
@@ -63,6 +69,9 @@ class Allocator:
         **settings: Any,
     ) -> None:
         if isinstance(arms, Plan):
+            if settings or rng is not None:
+                given = ", ".join([*settings, *(["rng"] if rng is not None else [])])
+                raise PlanError(f"a plan has its own {given}: change the plan, or give names")
             self.plan = arms
             self._policy = as_policy(arms.policy if policy == "auto" else policy)
             self._combiner = as_combiner(arms.combine if combine == "guarded" else combine)
@@ -83,9 +92,10 @@ class Allocator:
         )
         self._tails: dict[int, Tail] = {}
         self._pending: Floats = np.zeros(len(plan.names))
-        self._decisions: deque[tuple[int, int]] = deque()
+        self._decisions: deque[_Decision] = deque()
         self._out: dict[int, Batch] = {}
         self._arrived: dict[int, Outcome] = {}
+        self._components: tuple[bool, int] | None = None
         self._asked = self._told = 0
         for _ in range(plan.width):
             self._decide()
@@ -110,16 +120,17 @@ class Allocator:
         if not self._decisions:
             return None
         decided = self._decisions[0]
-        if (affordable := self._affordable(*decided, draws_left, cost_left)) is None:
+        affordable = self._affordable(decided.arm, decided.size, draws_left, cost_left)
+        if affordable is None:
             return None
         arm, size = affordable
         self._decisions.popleft()
-        self._pending[decided[0]] -= decided[1]
+        self._pending[decided.arm] -= decided.size
         self._pending[arm] += size
         ticket, self._asked = self._asked, self._asked + 1
         name = self.plan.names[arm]
         chunk = max(1, _CHUNK // len(self.ledger.exponent))
-        batch = Batch(ticket, name, size, self.plan.seed, chunk, self._states.get(name))
+        batch = Batch(ticket, name, size, self.plan.seed, chunk, decided.states.get(name))
         self._out[ticket] = batch
         return batch
 
@@ -135,14 +146,15 @@ class Allocator:
         arm, most = choice if isinstance(choice, tuple) else (choice, None)
         size = self._size(arm) if most is None else min(self._size(arm), most)
         size = max(self._group, size - size % self._group)
-        self._decisions.append((arm, size))
+        # The states as of now: when the batch is asked for, later ones may have been learned.
+        self._decisions.append(_Decision(arm, size, self._states.copy()))
         self._pending[arm] += size
 
     def _size(self, arm: int) -> int:
         """Return how many draws one decision buys: a share of what was spent, in cost."""
         if self.plan.batch == "one" or self.ledger.count[arm] == 0:
             return 1
-        afford = self.plan.share * float(self.ledger.cost.sum())
+        afford = self.plan.share * self.ledger.spent
         return max(1, int(afford / float(self.ledger.price[arm])))
 
     def _affordable(
@@ -156,6 +168,8 @@ class Allocator:
             price = self.ledger.price
             costs = (batch.size * price[self._index[batch.arm]] for batch in self._out.values())
             cost_left -= sum(cost for cost in costs if np.isfinite(cost))
+            if self._asked == 0:
+                return arm, 1  # however small the budget, it buys one draw
             if cost_left < price[arm] / 2:
                 # What is left does not buy a draw of this arm; it may still buy the cheapest.
                 arm = int(np.nanargmin(price))
@@ -186,12 +200,12 @@ class Allocator:
         if batch.ticket not in self._out:
             raise PlanError(self._never_asked(batch.ticket))
         asked = self._out[batch.ticket]
-        outcome = batch if isinstance(batch, Outcome) else self._outcome(asked, values, costs)
-        if (outcome.arm, outcome.size) != (asked.arm, asked.size):
+        if (batch.arm, batch.size) != (asked.arm, asked.size):
             raise PlanError(
                 f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "
-                f"told were {outcome.size} of {outcome.arm!r}"
+                f"told were {batch.size} of {batch.arm!r}"
             )
+        outcome = batch if isinstance(batch, Outcome) else self._outcome(asked, values, costs)
         self._check_components(outcome)
         del self._out[batch.ticket]
         self._arrived[batch.ticket] = outcome
@@ -201,8 +215,11 @@ class Allocator:
         """Take a stored outcome, with its own arm and size, in place of the next ticket's ask."""
         if outcome.ticket != self._asked or not self._decisions:
             raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self._asked}")
-        arm, size = self._decisions.popleft()
-        self._pending[arm] -= size
+        if outcome.arm not in self._index:
+            raise PlanError(f"ticket {outcome.ticket} is of {outcome.arm!r}, no arm of the plan")
+        self._check_components(outcome)
+        decided = self._decisions.popleft()
+        self._pending[decided.arm] -= decided.size
         self._pending[self._index[outcome.arm]] += outcome.size
         self._asked += 1
         self._arrived[outcome.ticket] = outcome
@@ -230,16 +247,23 @@ class Allocator:
         )
 
     def _check_components(self, outcome: Outcome) -> None:
-        known, new = self.ledger.origin, outcome.origin
-        if known is not None and (known.size != new.size or self._history.scalar != outcome.scalar):
-            before = "a number" if self._history.scalar else f"{known.size} components"
-            now = "a number" if outcome.scalar else f"{new.size} components"
+        """Refuse draws of other components than the first that arrived, told in order or not."""
+        scalar, size = self._components = self._components or (outcome.scalar, outcome.origin.size)
+        objective = self.plan.objective
+        if objective is not None and len(objective) != size:
+            raise PlanError(
+                f"objective has {len(objective)} weights, but the draws have {size} "
+                f"component{'s' * (size != 1)}: give one weight each"
+            )
+        if (scalar, size) != (outcome.scalar, outcome.origin.size):
+            before = "a number" if scalar else f"{size} components"
+            now = "a number" if outcome.scalar else f"{outcome.origin.size} components"
             raise ArmError(
                 f"draws are {now} each, earlier ones were {before}: every arm must estimate "
                 "the same quantities",
                 arm=outcome.arm,
                 ticket=outcome.ticket,
-                value=new.shape,
+                value=outcome.origin.shape,
             )
 
     def _settle(self) -> None:
@@ -284,7 +308,7 @@ class Allocator:
             value, stderr, width = (_shaped(number, scalar) for number in numbers)
             return Look(value, stderr, width, interval.ready(pooled))
 
-        draws, cost = int(ledger.count.sum()), float(ledger.cost.sum())
+        draws, cost = int(ledger.draws), ledger.spent
         leader = self.plan.names[int(ledger.cost.argmax())]
         return Progress(draws, cost, told, seconds, leader, look)
 
@@ -293,6 +317,7 @@ class Allocator:
         ledger, history = self.ledger, self._history.view(self._interval)
         if self._arrived:  # told, but some older ticket is still out
             ledger = ledger.copy()
+            history.own()
             for ticket in sorted(self._arrived):
                 outcome = self._arrived[ticket]
                 ledger.add(self._index[outcome.arm], outcome)
@@ -305,18 +330,15 @@ class Allocator:
         half = ledger.spread_of(half_width(self._interval, pooled, plan.confidence))
         warnings, agreement = doubts(plan.names, ledger, pooled, self._tails)
         if self._out:
-            warnings.append(
-                f"{len(self._out)} batches that were asked for are missing "
-                f"(tickets {_few(self._out)})"
-            )
+            warnings.append(f"missing: the draws of tickets {_few(self._out)}, which are still out")
         known = [None if np.isnan(p) else float(p) for p in agreement]
         return Result(
             value=_shaped(value, scalar),
             stderr=_shaped(ledger.spread_of(_stderr(pooled)), scalar),
             interval=(_shaped(value - half, scalar), _shaped(value + half, scalar)),
             confidence=plan.confidence,
-            draws=int(ledger.count.sum()),
-            cost=float(ledger.cost.sum()),
+            draws=int(ledger.draws),
+            cost=ledger.spent,
             seconds=0.0,
             stopped=None,
             arms=self._rows(ledger, pooled, history),
@@ -337,7 +359,7 @@ class Allocator:
         known = (ledger.count > 1) & (loss > 0)
         best = loss[known].min() if known.any() else np.nan
         mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
-        spent = ledger.cost / ledger.cost.sum()
+        spent = ledger.cost / ledger.spent
         rows = []
         for k, name in enumerate(self.plan.names):
             draws = int(ledger.count[k])

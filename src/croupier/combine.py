@@ -149,6 +149,4 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)
     df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
-    return Pooled(
-        muhat, q, df, np.asarray((s2 > 0).any(axis=0)), weights, float(ledger.count.sum())
-    )
+    return Pooled(muhat, q, df, np.asarray((s2 > 0).any(axis=0)), weights, ledger.draws)

@@ -36,12 +36,13 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
         return p, leader
     error = s2 / np.maximum(ledger.count, 1)[:, None]
     both = np.where(tested, error + error[leader], 1.0)
-    t = np.abs(x - x[leader]) / np.sqrt(both)
-    welch = np.square(both) / (np.square(error) / df + np.square(error[leader]) / df[leader])
+    t = np.where(tested, np.abs(x - x[leader]) / np.sqrt(both), 0.0)
+    spread = np.square(error) / df + np.square(error[leader]) / df[leader]
+    welch = np.square(both) / np.where(tested, spread, 1.0)
     tail = np.where(tested, _two_sided(t, welch), np.inf)
     comparisons = tested.sum(axis=0)
     known = comparisons > 0
-    p[known] = np.minimum(1.0, tail.min(axis=0) * comparisons)[known]
+    p[known] = np.minimum(1.0, tail.min(axis=0)[known] * comparisons[known])
     return p, int(tail.min(axis=1).argmin())
 
 
@@ -95,7 +96,7 @@ def doubts(
 
 
 def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
-    draws, arms = int(ledger.count.sum()), len(ledger)
+    draws, arms = int(ledger.draws), len(ledger)
     if ledger.count.max() < 2:
         return (
             f"{draws} draw{'s' * (draws != 1)} for {arms} arm{'s' * (arms != 1)}: no arm was drawn "

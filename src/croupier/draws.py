@@ -5,6 +5,7 @@ Values and costs are checked here, once, at the door; everything behind it trust
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -108,7 +109,7 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
 
     if raw is None:
         raise refuse(f"returned None; return an array of {size} values")
-    if isinstance(raw, np.ma.MaskedArray):
+    if _masked(raw):
         raise refuse(
             "returned a masked array; to drop masked draws would bias the answer: "
             "return every draw as a plain array (a draw that counts as nothing is a 0)"
@@ -139,7 +140,14 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
         raise refuse(_wrong_shape(values, size))
     if values.ndim == 2 and values.shape[1] == 0:
         raise refuse(f"returned an array of shape {values.shape}: no component to estimate")
-    return values.astype(np.float64, copy=False)
+    # In the order of C: the order of memory is the order of a sum, and so a matter of bits.
+    return values.astype(np.float64, order="C", copy=False)
+
+
+def _masked(raw: Any) -> bool:
+    # Whoever made a masked array has loaded numpy.ma; to load it only to ask takes 50 ms.
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(raw, masked.MaskedArray)
 
 
 def _wrong_shape(values: NDArray[Any], size: int) -> str:
@@ -165,12 +173,21 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
     >>> as_costs(2, 3, arm="slow", ticket=0)
     array([2., 2., 2.])
     """
+    if _masked(raw):
+        message = "reported costs in a masked array; report every cost in a plain one"
+        raise ArmError(message, arm=arm, ticket=ticket, value=raw)
     try:
-        costs = np.asarray(raw, dtype=np.float64)
+        costs = np.asarray(raw)
+        if costs.dtype.kind not in "fiub":
+            raise TypeError(costs.dtype)
+        costs = costs.astype(np.float64, copy=False)
     except (ValueError, TypeError) as error:
-        raise ArmError(f"costs are not numbers: {raw!r}", arm=arm, ticket=ticket, value=raw) from (
-            error
-        )
+        raise ArmError(
+            f"costs are not numbers: {raw!r}; report one number per draw",
+            arm=arm,
+            ticket=ticket,
+            value=raw,
+        ) from error
     if costs.ndim == 0:
         costs = np.full(size, costs)
     if costs.shape != (size,):

@@ -85,6 +85,10 @@ class History:
         vars(twin).update(vars(self), _interval=interval, _values=list(self._values))
         return twin
 
+    def own(self) -> None:
+        """Part with the buffers of the history that this is a view of, to append to it."""
+        self._numbers, self._moments = self._numbers.copy(), self._moments.copy()
+
     def __len__(self) -> int:
         return self._rows
 
@@ -130,7 +134,7 @@ class History:
             return None
         arm = self.names.index(name)
         parts = [v for k, v in zip(self.arm, self._values, strict=True) if k == arm]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return np.concatenate(parts) if parts else self._values[0][:0]
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN before any.

@@ -55,7 +55,7 @@ def normal_quantile(probability: float) -> float:
     """
     from statistics import NormalDist
 
-    return NormalDist().inv_cdf(probability)
+    return NormalDist().inv_cdf(min(probability, math.nextafter(1.0, 0.0)))
 
 
 @dataclass(frozen=True)

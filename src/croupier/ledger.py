@@ -28,6 +28,9 @@ FLAT: Final = -1100
 #: Draws up to 2**±120 are summed as they are: their fourth powers are far from overflow.
 _COMFORT: Final = 120
 
+#: A call shorter than this measures the call rather than the draws (in seconds).
+TELLING: Final = 2e-4
+
 #: Draws beyond this are refused: their differences would be close to overflow themselves.
 _TOO_FAR: Final = 2.0**1000
 
@@ -232,10 +235,14 @@ class Entry(Protocol):
 class Ledger:
     """Counts, moments and costs of K arms with d components each; its owner is the table.
 
-    `count` and the costs have shape (K,), `mean` and the central sums (K, d). `mean` is relative
-    to `origin`, the first draw of the run, in units of ``2**exponent``; `value_of` turns such
-    numbers back into the user's. With `measured`, costs are clock times of whole calls, and
-    `price` discounts what is due to the call and not to the draw.
+    `count` and the costs have shape (K,), `mean` and the central sums (K, d); `draws` and `spent`
+    are the totals of count and cost. `mean` is relative to `origin`, the first draw of the run,
+    in units of ``2**exponent``; `value_of` turns such numbers back into the user's.
+
+    With `measured`, costs are clock times of whole calls, and `price` discounts what is due to
+    the call and not to the draw. For that, `largest` is an arm's largest batch, `pace` its least
+    cost per draw in any batch and `pace_before` in any smaller one, `telling` how many of its
+    calls were long enough to tell the cost of a draw.
     """
 
     def __init__(self, arms: int, *, measured: bool = False) -> None:
@@ -245,10 +252,13 @@ class Ledger:
         self.moments: Floats = np.zeros((4, arms, 1))
         self.count: Floats = np.zeros(arms)
         self.cost: Floats = np.zeros(arms)
+        self.draws = 0.0
+        self.spent = 0.0
         self.cost_m2: Floats = np.zeros(arms)
-        self.calls: Floats = np.zeros(arms)
         self.largest: Floats = np.zeros(arms)
-        self.longest: Floats = np.zeros(arms)
+        self.pace: Floats = np.full(arms, np.inf)
+        self.pace_before: Floats = np.full(arms, np.inf)
+        self.telling: Floats = np.zeros(arms)
         self._priced: Floats = np.zeros((2, arms))
 
     def __len__(self) -> int:
@@ -295,15 +305,17 @@ class Ledger:
 
         Reported costs: their mean. Measured times: weighted by the size of the call and without
         the arm's first one, because a call for one draw mostly measures the call, and the first
-        one may measure a compiler. A plain mean would lock out every arm that has been tried
-        with single draws only, however good it is.
+        one may measure a compiler; and until five calls were long enough to tell, at most twice
+        the arm's best pace, because the machine may have interrupted one of them. A plain mean
+        would lock out an arm for ever that was tried with single draws, or at a bad moment.
         """
-        with np.errstate(invalid="ignore"):
-            plain = self.cost / self.count
+        unknown = np.full(len(self), np.nan)
+        plain = np.divide(self.cost, self.count, out=unknown, where=self.count > 0)
         if not self.measured:
-            return plain
+            return np.asarray(plain)
         weighted, squared = self._priced
-        return np.where(squared > 0, weighted / np.maximum(squared, 1), plain)
+        price = np.where(squared > 0, weighted / np.maximum(squared, 1), plain)
+        return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
 
     def value_of(self, mean: Floats) -> Floats:
         """Return relative, scaled means in the user's units."""
@@ -333,6 +345,8 @@ class Ledger:
         self._add_cost(arm, outcome)
         self.moments[:, arm] = np.array(moments).reshape(4, -1)
         self.count[arm] = n_a + n_b
+        self.draws += n_b
+        self.spent += outcome.cost
 
     def _add_cost(self, arm: int, outcome: Entry) -> None:
         n_a, n_b, cost = self.count[arm], outcome.size, outcome.cost
@@ -343,9 +357,10 @@ class Ledger:
             self._priced[1, arm] += n_b * n_b
         self.cost_m2[arm] += outcome.cost_m2
         self.cost[arm] += cost
-        self.calls[arm] += 1
-        self.largest[arm] = max(self.largest[arm], n_b)
-        self.longest[arm] = max(self.longest[arm], cost)
+        if n_b > self.largest[arm]:
+            self.largest[arm], self.pace_before[arm] = n_b, self.pace[arm]
+        self.pace[arm] = min(self.pace[arm], cost / n_b)
+        self.telling[arm] += cost >= TELLING
 
     def merge(self, other: Ledger) -> None:
         """Add everything that another ledger of the same arms knows."""
@@ -361,8 +376,9 @@ class Ledger:
         self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
         self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
         self.largest = np.maximum(self.largest, other.largest)
-        self.longest = np.maximum(self.longest, other.longest)
-        for name in ("count", "cost", "calls", "_priced"):
+        self.pace = np.minimum(self.pace, other.pace)
+        self.pace_before = np.minimum(self.pace_before, other.pace_before)
+        for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def _begin(self, origin: Floats) -> None:

@@ -132,7 +132,7 @@ def count_of(name: str, value: object) -> int:
     1000000
     """
     number = _number(name, value)
-    if not (number >= 1 and number == math.floor(number)):
+    if not (number >= 1 and number.is_integer()):
         raise PlanError(f"{name} must be a whole number of at least 1, got {value!r}")
     return int(number)
 
@@ -164,4 +164,7 @@ def weights_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | 
 def _number(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise PlanError(f"{name} must be a number, got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise PlanError(f"{name} must be a number that fits a double, got {value!r}") from None

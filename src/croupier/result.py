@@ -197,11 +197,12 @@ class Result:
             "high": (component, np.asarray(high)),
         }
         for column in _ARM_COLUMNS[1:]:
-            wide = component if column in ("mean", "variance") else ()
+            wide = component if column in ("mean", "stderr", "variance") else ()
             shape = np.shape(self.value) if wide else ()
             cells = [getattr(row, column) for row in self.arms]
             filled = [np.full(shape, np.nan) if cell is None else cell for cell in cells]
-            data[column] = (("arm", *wide), np.asarray(filled))
+            name = "arm_stderr" if column == "stderr" else column  # "stderr" is the estimate's
+            data[name] = (("arm", *wide), np.asarray(filled))
         attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
         names = [row.name for row in self.arms]
         return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]

@@ -170,6 +170,8 @@ def estimate(
     budget = _budget(draws, seconds, cost)
     if workers is not None and count_of("workers", workers) > 1:
         raise PlanError(f"workers={workers}: this version plays in one process; leave workers out")
+    if callback is not None and not callable(callback):
+        raise PlanError(f"callback must be a function of the progress, got {callback!r}")
     chosen, combiner = as_policy(policy), as_combiner(combine)
     scarce = budget.draws is not None and budget.draws < 10 * len(named)
     plan = Plan(
@@ -201,7 +203,7 @@ def estimate(
     result = table.result()
     doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
     if stopped == "interrupted":
-        doubts.insert(0, "interrupted: batches that were not finished are missing from the answer")
+        doubts.insert(0, "the run was interrupted: its budget is not used up")
     for doubt in doubts:
         warnings.warn(doubt, CroupierWarning, stacklevel=2)
     elapsed = time.perf_counter() - began

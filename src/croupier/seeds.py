@@ -37,14 +37,13 @@ def seed_from(rng: RandomLike) -> int:
     (7, 7)
     """
     if rng is None:
-        entropy = np.random.SeedSequence().entropy
-        assert isinstance(entropy, int)
-        return entropy
+        return _short(np.random.SeedSequence())
     if isinstance(rng, np.random.Generator):
-        return _joined(rng.integers(2**32, size=4, dtype=np.uint32))
+        return int(rng.integers(2**64, dtype=np.uint64))
     if isinstance(rng, np.random.SeedSequence):
-        plain = not rng.spawn_key and isinstance(rng.entropy, int) and rng.pool_size == 4
-        return int(rng.entropy) if plain else _joined(rng.generate_state(4))  # type: ignore[arg-type]
+        if isinstance(rng.entropy, int) and not rng.spawn_key and rng.pool_size == 4:
+            return rng.entropy
+        return _short(rng)
     way_out = "use None, a non-negative integer, a SeedSequence or a Generator"
     if isinstance(rng, bool | np.bool_):
         raise PlanError(f"rng must not be a bool, got {rng!r}: {way_out}")
@@ -57,5 +56,6 @@ def seed_from(rng: RandomLike) -> int:
     return seed
 
 
-def _joined(words: np.ndarray) -> int:
-    return sum(int(word) << (32 * i) for i, word in enumerate(words))
+def _short(sequence: np.random.SeedSequence) -> int:
+    """Return 64 bits of it: enough to differ, and short enough to read aloud."""
+    return int(sequence.generate_state(1, np.uint64)[0])

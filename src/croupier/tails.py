@@ -92,7 +92,7 @@ def pareto_shape(largest: Floats) -> float:
     x = x[1:] - x[0] if len(x) else x
     x = x[x > 0]
     n = len(x)
-    if n < 20 or len(np.unique(x)) < 20:
+    if n < 20 or np.count_nonzero(np.diff(x)) < 20:
         return float("nan")
     x = x / x[-1]  # scale-free: no power of the draws can overflow
     m = 30 + int(np.sqrt(n))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from croupier.arms.base import Arm
 from croupier.draws import Batch, Outcome
-from croupier.errors import ArmError, CroupierError
+from croupier.errors import ArmError
 from croupier.outcomes import Chunk, outcome_of
 from croupier.plan import Plan
 
@@ -43,8 +43,6 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
         began, begun = time.perf_counter(), clock()
         try:
             returned = draw(rng, size, *state)
-        except CroupierError:
-            raise
         except Exception as error:
             message = f"raised {type(error).__name__}: {error}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error

@@ -69,7 +69,8 @@ class Arm:
         if self.name is not None and not isinstance(self.name, str):
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         learner = self.learner
-        _check_callable(self.name, self.draw if learner is None else learner.draw, learner)
+        draw = self.draw if learner is None else getattr(learner, "draw", None)
+        _check_callable(self.name, draw, learner)
 
     @property
     def learner(self) -> Learner | None:
@@ -98,12 +99,23 @@ class _OneAtATime:
     # A class and not a closure, so that an arm made of a module's function can be pickled.
     function: Callable[[np.random.Generator], Any]
 
+    @property
+    def __name__(self) -> str:
+        return getattr(self.function, "__name__", "<lambda>")
+
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
-        draws = [self.function(rng) for _ in range(size)]
+        draws = [_copied(self.function(rng)) for _ in range(size)]
         if isinstance(draws[0], Draws):
             costs = [draw.costs for draw in draws]
             return Draws([draw.values for draw in draws], None if costs[0] is None else costs)
         return draws
+
+
+def _copied(draw: Any) -> Any:
+    """Return a draw that does not change when its function writes to the same buffer again."""
+    if isinstance(draw, Draws):
+        return Draws(_copied(draw.values), _copied(draw.costs))
+    return draw.copy() if isinstance(draw, np.ndarray) else draw
 
 
 def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:

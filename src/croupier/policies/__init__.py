@@ -1,39 +1,30 @@
-"""Policies: which arm is played next. One file a family, one line here to add one."""
+"""Policies: which arm is played next. One file a family; one line here adds it to the registry."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from croupier.errors import PlanError
-from croupier.policies.base import Policy, describe
-from croupier.policies.baselines import ExploreThenCommit, Fixed, Greedy, Uniform
-from croupier.policies.variance import VarianceLCB, VarianceThompson
+from croupier.policies.base import Policy as Policy
+from croupier.policies.base import describe as describe
+from croupier.policies.baselines import ExploreThenCommit as ExploreThenCommit
+from croupier.policies.baselines import Fixed as Fixed
+from croupier.policies.baselines import Greedy as Greedy
+from croupier.policies.baselines import Uniform as Uniform
+from croupier.policies.variance import VarianceLCB as VarianceLCB
+from croupier.policies.variance import VarianceThompson as VarianceThompson
 
-__all__ = [
-    "REGISTRY",
-    "ExploreThenCommit",
-    "Fixed",
-    "Greedy",
-    "Policy",
-    "Uniform",
-    "VarianceLCB",
-    "VarianceThompson",
-    "as_policy",
-    "describe",
-]
 
-#: Every policy that has a name: the contract tests and the command line read it from here.
+def _is_policy(thing: Any) -> TypeGuard[type[Policy]]:
+    return inspect.isclass(thing) and hasattr(thing, "example") and thing is not Policy
+
+
+#: Every policy that is imported above, by its name: the contract tests and the command line read
+#: them from here.
 REGISTRY: dict[str, type[Policy]] = {
-    policy.name: policy
-    for policy in (
-        VarianceThompson,
-        VarianceLCB,
-        Uniform,
-        Fixed,
-        Greedy,
-        ExploreThenCommit,
-    )
+    policy.name: policy for policy in list(globals().values()) if _is_policy(policy)
 }
 
 
@@ -43,6 +34,8 @@ def as_policy(policy: str | Mapping[str, Any] | Policy) -> Policy:
     >>> as_policy("auto")
     VarianceThompson(floor=0.5)
     """
+    if isinstance(policy, type):
+        raise PlanError(f"policy must be a policy, got the class {policy.__name__}: call it")
     if isinstance(policy, Policy):
         return policy
     spec = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
@@ -53,4 +46,7 @@ def as_policy(policy: str | Mapping[str, Any] | Policy) -> Policy:
             f"unknown policy {policy!r}; the policies are auto, {', '.join(sorted(REGISTRY))}, "
             "or an object with start, choose and learn"
         )
-    return REGISTRY[name](**spec)
+    try:
+        return REGISTRY[name](**spec)
+    except TypeError as error:
+        raise PlanError(f"policy {name!r} cannot have the parameters {spec}: {error}") from error

@@ -10,7 +10,7 @@ import numpy as np
 
 from croupier.draws import Draws, Floats
 from croupier.errors import PlanError
-from croupier.ledger import Ledger
+from croupier.ledger import TELLING, Ledger
 from croupier.plan import Plan
 
 __all__ = [
@@ -34,8 +34,9 @@ Choice: TypeAlias = int | tuple[int, int]
 
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
 
-#: A call shorter than this measures the call rather than the draws (in seconds).
-_TELLING_CALL: Final = 2e-4
+#: A cost per draw that falls below this share of itself when calls double is still falling:
+#: where it is not, what is left of the cost of a call is a fifth of the cost of a draw at most.
+_FALLING: Final = 0.85
 
 
 @runtime_checkable
@@ -94,16 +95,21 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | No
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
-    were told. Where costs are measured times, an arm whose calls are too short to tell the cost
-    of a draw from that of a call is then called with twice as many, until they are not.
+    were told. Where costs are measured times, a call with few draws may tell what a call costs
+    rather than what a draw costs. So an arm whose calls are short, or whose cost per draw fell
+    when it was last called with more, is called with twice as many as ever, as soon as that
+    costs no more than any decision does.
     """
     draws = ledger.count + pending
     if draws.min() < plan.first or ledger.count.min() < 2:
         return int(draws.argmin()), 1
     if plan.unit == "seconds" and plan.batch == "growing":
-        untold = np.where(pending > 0, np.inf, ledger.longest)
-        arm = int(untold.argmin())
-        if untold[arm] < _TELLING_CALL:
+        # At its best pace: a call that the machine interrupted is long, but tells nothing.
+        longest = ledger.largest * ledger.pace
+        open_question = (longest < TELLING) | (ledger.pace < _FALLING * ledger.pace_before)
+        open_question &= (2 * longest <= plan.share * ledger.spent) & (pending == 0)
+        if open_question.any():
+            arm = int(np.where(open_question, longest, np.inf).argmin())
             return arm, int(2 * ledger.largest[arm])
     return None
 

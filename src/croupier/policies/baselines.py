@@ -27,7 +27,9 @@ class Uniform:
         return plan
 
     def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        return smallest(ledger.count + pending)
+        draws = ledger.count + pending
+        arm, behind = int(draws.argmin()), int(draws.max() - draws.min())
+        return (arm, behind) if behind else arm
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
         return state
@@ -127,7 +129,7 @@ class ExploreThenCommit:
     def learn(
         self, state: _Exploring, ledger: Ledger, arm: int, extra: Mapping[str, Any]
     ) -> _Exploring:
-        if state.committed is None and ledger.count.min() >= self.explore:
+        if state.committed is None and ledger.count.min() >= max(self.explore, 2):
             best = smallest(_cost_times_variance(state.plan, ledger))
             return _Exploring(state.plan, best)
         return state

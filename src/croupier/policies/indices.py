@@ -11,6 +11,8 @@ from croupier.draws import Floats
 
 __all__ = ["log_variance_bound", "shared_mean_guard", "variance_draw"]
 
+_TINY: Final = float(np.finfo(float).tiny)
+
 #: The guard is swept twice, so that an arm which it raised no longer misleads the others; a third
 #: sweep changes nothing that can be measured.
 _SWEEPS: Final = 2
@@ -49,12 +51,12 @@ def shared_mean_guard(
     # One component is indexed by rows, which is much faster than by pairs.
     rows = order[:, 0] if order.shape[1] == 1 else (order, np.arange(order.shape[1]))
     n, x, s2 = count[order], mean[rows], variance[rows]
-    if not s2[-1].all():  # arms that do not vary come last and have no say
+    if not s2.all():  # arms that do not vary have no say
         n, s2 = np.where(s2 > 0, n, 0.0), np.where(s2 > 0, s2, 1.0)
     v = s2.copy()
     for _ in range(_SWEEPS):
         w = n / v
-        a, m = w.cumsum(axis=0), (w * x).cumsum(axis=0)
+        a, m = np.maximum(w.cumsum(axis=0), _TINY), (w * x).cumsum(axis=0)
         # An arm is compared with those visited before it; the first has nobody to agree with.
         d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
         raised = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
@@ -63,7 +65,7 @@ def shared_mean_guard(
         v[1:] = raised
     guarded = np.empty_like(v)
     guarded[rows] = v
-    return guarded, a[-1], m[-1] / a[-1]
+    return guarded, np.where(n.any(axis=0), a[-1], 0.0), m[-1] / a[-1]
 
 
 def _descending(variance: Floats) -> NDArray[np.intp]:

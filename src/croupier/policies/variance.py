@@ -7,6 +7,7 @@ a shared mean, arms that have not varied yet, a floor.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
@@ -72,7 +73,7 @@ class VarianceLCB:
         if (forced := _forced(self.floor, state, ledger, pending)) is not None:
             return forced
         belief = _believe(state, ledger)
-        total = ledger.count.sum()
+        total = ledger.draws
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if belief.flat.any():
             unseen = belief.unseen(ledger, np.full((len(ledger), 1), 0.8)) / np.log(total)
@@ -105,7 +106,8 @@ class _Belief(NamedTuple):
         """
         known = np.maximum(self.precision, np.finfo(float).tiny)
         off = np.abs(ledger.mean - self.centre) + doubt / np.sqrt(known)
-        return ledger.count[:, None] * np.square(off)
+        # Where no arm varies there is nothing to compare with.
+        return ledger.count[:, None] * np.square(np.where(self.precision > 0, off, 0.0))
 
 
 def _believe(plan: Plan, ledger: Ledger) -> _Belief:
@@ -132,10 +134,9 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
     draws = ledger.count + pending
     if not ledger.moments[1].any():
         return int(draws.argmin())  # nothing varies: there is nothing to prefer
-    total = ledger.count.sum()
-    least = floor * np.sqrt(total / len(ledger))
+    least = floor * math.sqrt(ledger.draws / len(ledger))
     if draws.min() < least:
-        dear = np.minimum(1.0, ledger.cost.sum() / total / ledger.price)
+        dear = np.minimum(1.0, ledger.spent / ledger.draws / ledger.price)
         missing = least * dear - draws
         if (missing > 0).any():
             arm = int(np.where(missing > 0, draws, np.inf).argmin())

@@ -180,7 +180,7 @@ def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
         variances = [formats.compact(_scalar(arm["variance"])) for arm in shown]
         columns += [
             Column("mean", [_mean(arm) for arm in shown] + blank),
-            Column("variance", variances + blank, optional=3),
+            Column("variance", variances + blank, optional=2),
         ]
     if unit != "draws":  # else every draw costs 1
         per_draw = [formats.cost(arm["cost_per_draw"], unit) for arm in shown]
@@ -188,7 +188,7 @@ def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
     efficiency = [formats.compact(arm["efficiency"], 2) for arm in shown]
     columns += [
         Column("efficiency", efficiency + blank),
-        Column("weight", [formats.percent(x) for x in weights], optional=2),
+        Column("weight", [formats.percent(x) for x in weights], optional=3),
     ]
     return columns, shares
 

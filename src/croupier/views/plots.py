@@ -96,7 +96,7 @@ def _colours(summary: Summary) -> dict[str, str]:
 
 
 def _estimate(axes: Axes, summary: Summary, history: History, component: int) -> None:
-    """The estimate and its band; the scale is that of the last two decades of the run."""
+    """The estimate and its band, over the last two decades of the run: the rest is noise."""
     at = np.asarray(history["at"], dtype=int)
     at = np.clip(at, 0, max(len(history["cost"]) - 1, 0))
     x = _floats(history["cost"])[at]
@@ -125,6 +125,8 @@ def _estimate(axes: Axes, summary: Summary, history: History, component: int) ->
         if top > bottom:
             axes.set_ylim(bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom))
     _cost_axis(axes, x, summary["unit"])
+    if len(x) and (first := x[x >= x[-1] / 100][0]) < x[-1]:
+        axes.set_xlim(left=first)
     size = len(components(summary["value"]))
     what = f"Component {component % size}" if np.ndim(summary["value"]) else "Estimate"
     axes.set_title(f"{what}: {formats.number(*_pair(summary, component))}")

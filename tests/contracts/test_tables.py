@@ -1,0 +1,241 @@
+"""What every table must do: ask, tell in any order, restore, progress, result."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+from croupier.policies.base import digest_of
+from croupier.workers import perform
+
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
+
+Bits = Callable[[cr.Result], Any]
+
+
+@dataclass(frozen=True)
+class Game:
+    """A table, made anew each time, and what performs its batches."""
+
+    make: Callable[[int], Any]
+    perform: Callable[[Any, cr.Batch], cr.Outcome]
+
+
+class Learning:
+    """An arm whose draws depend on how many of its batches were told before."""
+
+    def start(self) -> int:
+        return 0
+
+    def draw(self, rng: np.random.Generator, size: int, state: int) -> np.ndarray:
+        return rng.normal(1.0, 1.0 / (1 + state), size)
+
+    def digest(self, values: np.ndarray) -> dict[str, Any]:
+        return {"batches": 1}
+
+    def learn(self, state: int, extra: Any) -> int:
+        return state + extra["batches"]
+
+
+def independent(policy: str, shape: tuple[int, ...] = (), learning: bool = False) -> Game:
+    def normal(spread: float) -> Callable[..., Any]:
+        return lambda rng, size: cr.Draws(
+            rng.normal(1.0, spread, (size, *shape)), costs=1 + rng.random(size)
+        )
+
+    arms = {"a": cr.Arm(normal(1.0)), "b": cr.Arm(normal(0.2)), "c": cr.Arm(normal(0.5))}
+    if learning:
+        arms["learner"] = cr.Arm(Learning())
+    chosen = cr.policies.Fixed("b") if policy == "fixed" else cr.policies.as_policy(policy)
+    learners = {name: arm.learner for name, arm in arms.items() if arm.learner is not None}
+    unit = "draws" if learning else "cost"
+
+    def make(width: int) -> cr.Allocator:
+        return cr.Allocator(
+            list(arms), rng=7, policy=chosen, width=width, unit=unit, learners=learners
+        )
+
+    def play(table: cr.Allocator, batch: cr.Batch) -> cr.Outcome:
+        return perform(table.plan, arms[batch.arm], batch, digest_of(chosen))
+
+    return Game(make, play)
+
+
+GAMES: dict[str, Game] = {
+    **{f"independent arms, {name}": independent(name) for name in sorted(cr.policies.REGISTRY)},
+    "independent arms, vectors": independent("auto", (4,)),
+    "independent arms, one learns": independent("auto", learning=True),
+}
+
+every = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES.keys())
+
+
+def play(
+    game: Game, tickets: int, width: int, order: Callable[[int], int]
+) -> tuple[Any, list[cr.Outcome]]:
+    """Play a table; of the n outcomes on their way, number order(n) arrives next."""
+    table, way, outcomes = game.make(width), [], []
+    while len(outcomes) < tickets:
+        while len(outcomes) + len(way) < tickets and len(way) < width:
+            batch = table.ask()
+            if batch is None:
+                break
+            way.append(game.perform(table, batch))
+        outcomes.append(way.pop(order(len(way))))
+        table.tell(outcomes[-1])
+    return table, outcomes
+
+
+def in_order(waiting: int) -> int:
+    return 0
+
+
+def newest(waiting: int) -> int:
+    return waiting - 1
+
+
+def shuffled(seed: int) -> Callable[[int], int]:
+    rng = np.random.default_rng(seed)
+    return lambda waiting: int(rng.integers(waiting))
+
+
+@every
+def test_a_table_has_all_that_the_loop_plays(game: Game) -> None:
+    table = game.make(3)
+    assert table.width == 3
+    wanted = [name for name, _ in inspect.getmembers(cr.Table, inspect.isfunction)]
+    for name in wanted:
+        if not name.startswith("_"):
+            assert callable(getattr(table, name)), name
+
+
+@every
+@pytest.mark.parametrize("order", [newest, *(shuffled(seed) for seed in range(3))])
+@pytest.mark.parametrize("width", [2, 8])
+def test_the_order_of_arrival_changes_no_bit(
+    game: Game, order: Callable[[int], int], width: int, bits: Bits
+) -> None:
+    expected, first = play(game, 80, width, in_order)
+    table, arrived = play(game, 80, width, order)
+    assert [o.ticket for o in arrived] != [o.ticket for o in first]
+    assert bits(table.result()) == bits(expected.result())
+    mine, theirs = table.progress(), expected.progress()
+    assert (mine.draws, mine.cost, mine.tickets) == (theirs.draws, theirs.cost, theirs.tickets)
+    assert np.array_equal(mine.value, theirs.value)
+    assert np.array_equal(mine.half_width, theirs.half_width)
+    assert table.ask() == expected.ask()  # and the next decision is the same
+
+
+@every
+@pytest.mark.parametrize("width", [1, 8])
+def test_what_was_told_is_restored_to_the_identical_result(
+    game: Game, width: int, bits: Bits
+) -> None:
+    table, outcomes = play(game, 100, width, shuffled(7))
+    again = game.make(width)
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.ticket):
+        again.restore(outcome)
+    assert bits(again.result()) == bits(table.result())
+    assert again.ask() == table.ask()
+
+
+@every
+@pytest.mark.parametrize("width", [1, 8])
+def test_a_restored_run_goes_on_as_if_nothing_had_happened(
+    game: Game, width: int, bits: Bits
+) -> None:
+    whole, outcomes = play(game, 100, width, in_order)
+    again, told = game.make(width), 40
+    for outcome in outcomes[:told]:
+        again.restore(outcome)
+    way: list[cr.Outcome] = []
+    while told < 100:
+        while told + len(way) < 100 and len(way) < width:
+            batch = again.ask()
+            if batch is None:
+                break
+            way.append(game.perform(again, batch))
+        again.tell(way.pop())
+        told += 1
+    assert bits(again.result()) == bits(whole.result())
+
+
+@every
+def test_a_batch_that_the_budget_cut_is_restored_with_its_own_size(game: Game, bits: Bits) -> None:
+    table, outcomes = play(game, 80, 1, in_order)
+    batch = table.ask(draws_left=1)
+    assert batch.size == 1
+    outcomes.append(game.perform(table, batch))
+    table.tell(outcomes[-1])
+    again = game.make(1)
+    for outcome in outcomes:
+        again.restore(outcome)
+    assert bits(again.result()) == bits(table.result())
+
+
+@every
+def test_outcomes_are_restored_in_ticket_order_only(game: Game) -> None:
+    _, outcomes = play(game, 3, 1, in_order)
+    table = game.make(1)
+    with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before 0"):
+        table.restore(outcomes[2])
+
+
+@every
+def test_tickets_are_asked_one_after_the_other_and_up_to_the_width(game: Game) -> None:
+    table = game.make(4)
+    batches = [table.ask() for _ in range(4)]
+    assert [batch.ticket for batch in batches] == [0, 1, 2, 3]
+    assert all(batch.size >= 1 for batch in batches)
+    with pytest.raises(cr.PlanError, match=r"4 batches are out .* width is 4"):
+        table.ask()
+
+
+@every
+def test_a_ticket_is_told_once_and_only_if_it_was_asked_for(game: Game) -> None:
+    table = game.make(2)
+    outcome = game.perform(table, table.ask())
+    table.tell(outcome)
+    with pytest.raises(cr.PlanError, match="ticket 0 was told already"):
+        table.tell(outcome)
+    other = game.make(2)
+    with pytest.raises(cr.PlanError, match="ticket 0 was never asked for"):
+        other.tell(outcome)
+
+
+@every
+def test_nothing_is_asked_beyond_what_is_left(game: Game) -> None:
+    table, _ = play(game, 60, 1, in_order)
+    assert table.ask(draws_left=0) is None
+    assert table.ask(cost_left=0.0) is None
+    assert table.ask(draws_left=1).size == 1
+
+
+@every
+def test_progress_is_cheap_until_it_is_looked_at_and_then_the_result(game: Game) -> None:
+    table, _ = play(game, 60, 1, in_order)
+    progress, result = table.progress(seconds=2.5), table.result()
+    assert progress.seconds == 2.5
+    assert (progress.draws, progress.tickets) == (result.draws, 60)
+    assert progress.cost == result.cost
+    assert np.array_equal(progress.value, result.value)
+    assert np.array_equal(progress.stderr, result.stderr)
+    assert np.array_equal(progress.value + progress.half_width, result.interval[1])
+    assert progress.leader in result.arms
+
+
+@every
+def test_there_is_no_result_before_anything_is_told(game: Game) -> None:
+    table = game.make(1)
+    with pytest.raises(cr.PlanError, match="nothing has been told yet"):
+        table.result()
+    assert table.progress().draws == 0

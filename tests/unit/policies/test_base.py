@@ -1,0 +1,147 @@
+"""From a name to a policy and back, the opening, and the weights of components."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from croupier import policies
+from croupier.errors import PlanError
+from croupier.ledger import Ledger
+from croupier.plan import Plan
+from croupier.policies.base import describe, group_of, objective_weights, opening, smallest
+
+PLAN = Plan(names=("a", "b", "c"), seed=7)
+
+
+def ledger_of(count: list[int], d: int = 1, calls: list[float] | None = None) -> Ledger:
+    """Return a ledger of arms told in single draws, or in one call that took so many seconds."""
+    ledger = Ledger(len(count), measured=calls is not None)
+    for arm, draws in enumerate(count):
+        sizes, cost = ([1] * draws, 1.0) if calls is None else ([draws], calls[arm])
+        for size in sizes:
+            still = (np.zeros(d), np.zeros(d, np.int64), np.zeros((4, d)))
+            ledger.add(arm, Told(size, *still, cost=cost, cost_m2=0.0))
+    return ledger
+
+
+class Told(NamedTuple):
+    size: int
+    origin: np.ndarray
+    exponent: np.ndarray
+    moments: np.ndarray
+    cost: float
+    cost_m2: float
+
+
+def test_auto_is_the_default_policy() -> None:
+    assert policies.as_policy("auto") == policies.VarianceThompson()
+    assert Plan(names=("a",), seed=0).policy["name"] == policies.VarianceThompson.name
+
+
+def test_every_policy_is_registered_under_its_own_name() -> None:
+    assert all(cls.name == name for name, cls in policies.REGISTRY.items())
+    assert {"variance-thompson", "variance-lcb", "uniform", "fixed", "greedy"} <= set(
+        policies.REGISTRY
+    )
+    assert "explore-then-commit" in policies.REGISTRY
+
+
+def test_a_policy_object_is_taken_as_it_is() -> None:
+    policy = policies.Fixed("b")
+    assert policies.as_policy(policy) is policy
+
+
+def test_a_description_is_a_name_with_parameters() -> None:
+    assert describe(policies.Fixed("b")) == {"name": "fixed", "arm": "b"}
+    assert policies.as_policy({"name": "fixed", "arm": "b"}) == policies.Fixed("b")
+
+
+@pytest.mark.parametrize(
+    "spec", ["nope", "", None, 3, {}, {"name": "nope"}, {"floor": 1}, ["auto"]]
+)
+def test_what_is_no_policy_is_refused_with_those_there_are(spec: Any) -> None:
+    with pytest.raises(PlanError, match=r"^unknown policy .*; the policies are auto, ") as caught:
+        policies.as_policy(spec)
+    assert all(name in str(caught.value) for name in policies.REGISTRY)
+    assert repr(spec) in str(caught.value)
+
+
+def test_a_parameter_that_a_policy_does_not_have_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"greedy.*bogus"):
+        policies.as_policy({"name": "greedy", "bogus": 1})
+
+
+def test_a_class_in_place_of_a_policy_is_refused() -> None:
+    with pytest.raises(PlanError, match="Uniform"):
+        policies.as_policy(policies.Uniform)  # type: ignore[arg-type]
+
+
+def test_the_smallest_score_wins_and_the_first_of_equals() -> None:
+    assert smallest(np.array([3.0, 1.0, 1.0])) == 1
+    assert smallest(np.array([np.inf, np.inf])) == 0
+    with pytest.raises(PlanError, match="scored arm 1 NaN"):
+        smallest(np.array([1.0, np.nan]))
+
+
+def test_draws_come_one_at_a_time_without_a_group() -> None:
+    assert group_of(policies.Uniform()) == 1
+
+
+def test_the_opening_deals_first_draws_in_turn() -> None:
+    none = np.zeros(3)
+    assert opening(PLAN, ledger_of([0, 0, 0]), none) == (0, 1)
+    assert opening(PLAN, ledger_of([1, 0, 0]), none) == (1, 1)
+    assert opening(PLAN, ledger_of([1, 0, 0]), np.array([0.0, 1.0, 0.0])) == (2, 1)
+    assert opening(PLAN, ledger_of([4, 4, 3]), none) == (2, 1)
+    assert opening(PLAN, ledger_of([4, 4, 4]), none) is None
+    assert opening(PLAN, ledger_of([4, 4, 3]), np.array([0.0, 0.0, 1.0])) is None
+
+
+def test_the_opening_waits_for_two_told_draws() -> None:
+    assert opening(PLAN, ledger_of([4, 4, 1]), np.array([0.0, 0.0, 3.0])) is not None
+    assert opening(PLAN, ledger_of([4, 4, 2]), np.array([0.0, 0.0, 2.0])) is None
+
+
+def test_calls_too_short_to_be_timed_are_doubled() -> None:
+    plan = Plan(names=("a", "b"), seed=7, unit="seconds")
+    short = ledger_of([4, 4], calls=[1e-5, 1e-2])
+    assert opening(plan, short, np.zeros(2)) == (0, 8)
+    assert opening(plan, short, np.array([8.0, 0.0])) is None
+    assert opening(plan, ledger_of([64, 4], calls=[1e-5, 1e-2]), np.zeros(2)) == (0, 128)
+    assert opening(plan, ledger_of([4, 4], calls=[1e-2, 1e-2]), np.zeros(2)) is None
+    one = Plan(names=("a", "b"), seed=7, unit="seconds", batch="one")
+    assert opening(one, short, np.zeros(2)) is None
+
+
+def test_components_count_alike_whatever_their_unit() -> None:
+    ledger = ledger_of([9, 9, 9], d=2)
+    variance = np.array([[1.0, 1e6], [2.0, 2e6], [4.0, 9e6]])
+    weights = objective_weights(PLAN, ledger, variance)
+    assert weights.tolist() == [0.5, 0.5e-6]
+
+
+def test_one_component_has_weight_one() -> None:
+    assert objective_weights(PLAN, ledger_of([9, 9, 9]), np.zeros((3, 1))).tolist() == [1.0]
+
+
+def test_a_component_in_which_nothing_varies_has_no_weight() -> None:
+    variance = np.array([[1.0, 0.0], [2.0, 0.0], [4.0, 0.0]])
+    weights = objective_weights(PLAN, ledger_of([9, 9, 9], d=2), variance)
+    assert weights.tolist() == [0.5, 0.0]
+
+
+def test_an_objective_is_in_the_units_of_the_user() -> None:
+    plan = Plan(names=("a", "b"), seed=7, objective=(1.0, 1.0))
+    ledger = ledger_of([9, 9], d=2)
+    ledger.exponent = np.array([3, 5])
+    weights = objective_weights(plan, ledger, np.ones((2, 2)))
+    assert weights[1] / weights[0] == 2.0 ** (2 * (5 - 3))
+
+
+def test_an_objective_of_the_wrong_length_is_refused() -> None:
+    plan = Plan(names=("a", "b"), seed=7, objective=(1.0, 1.0))
+    with pytest.raises(PlanError, match="2 weights, but the draws have 1 component: give one"):
+        objective_weights(plan, ledger_of([9, 9]), np.ones((2, 1)))

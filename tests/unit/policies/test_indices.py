@@ -1,0 +1,100 @@
+"""The formulas of the policies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from croupier.policies.indices import log_variance_bound, shared_mean_guard, variance_draw
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def column(*numbers: float) -> np.ndarray:
+    return np.array(numbers)[:, None]
+
+
+def test_a_draw_of_the_variance_is_a_scaled_inverse_chi_square() -> None:
+    chi2 = np.random.default_rng(7).chisquare(12.0, 100_000)
+    drawn = variance_draw(np.array(3.0), np.array(12.0), chi2)
+    assert drawn.mean() == pytest.approx(12 * 3.0 / (12 - 2), rel=0.01)  # df s2/(df - 2)
+
+
+def test_the_bound_is_below_the_variance_and_closer_the_more_is_known() -> None:
+    bounds = log_variance_bound(np.full(3, 2.0), np.array([5.0, 50.0, 5000.0]), 1000.0)
+    assert (np.diff(bounds) > 0).all()
+    assert (bounds < 2.0).all()
+    z = np.sqrt(np.log(1000.0) / 2)
+    assert bounds[1] == pytest.approx(2.0 * np.exp(-z * np.sqrt(2 / 50)))
+
+
+def test_arms_that_agree_keep_their_variances() -> None:
+    variance = column(4.0, 1.0, 0.25)
+    guarded, precision, centre = shared_mean_guard(
+        np.full(3, 100.0), column(1.0, 1.01, 0.99), variance
+    )
+    assert np.array_equal(guarded, variance)
+    assert precision[0] == pytest.approx(100 / 4 + 100 / 1 + 100 / 0.25)
+    assert centre[0] == pytest.approx((25 * 1.0 + 100 * 1.01 + 400 * 0.99) / 525)
+
+
+def test_an_arm_that_claims_a_small_variance_but_disagrees_is_raised() -> None:
+    # METHODS 1: D = |x - M/A| - 2/sqrt(A), V = n D^2/4, against the one more variable arm.
+    guarded, _, _ = shared_mean_guard(np.full(2, 100.0), column(1.0, 3.0), column(4.0, 1e-6))
+    away = 2.0 - 2 / np.sqrt(100 / 4.0)
+    assert guarded[:, 0] == pytest.approx([4.0, 100 * away**2 / 4])
+
+
+def test_the_most_variable_arm_is_never_raised() -> None:
+    guarded, _, _ = shared_mean_guard(np.full(2, 100.0), column(50.0, 3.0), column(4.0, 1e-6))
+    assert guarded[0, 0] == 4.0
+
+
+def test_arms_that_have_not_varied_have_no_say() -> None:
+    count, mean, variance = np.full(3, 100.0), column(1.0, 99.0, 1.1), column(4.0, 0.0, 1.0)
+    guarded, precision, centre = shared_mean_guard(count, mean, variance)
+    two = [0, 2]
+    expected = shared_mean_guard(count[two], mean[two], variance[two])
+    assert np.array_equal(guarded[two], expected[0])
+    assert np.array_equal(precision, expected[1])
+    assert np.array_equal(centre, expected[2])
+
+
+def test_nothing_that_varies_has_no_precision() -> None:
+    _, precision, centre = shared_mean_guard(np.full(2, 9.0), column(1.0, 2.0), column(0.0, 0.0))
+    assert precision.tolist() == centre.tolist() == [0.0]
+
+
+def test_a_component_in_which_nothing_varies_is_left_alone() -> None:
+    variance = np.array([[4.0, 0.0], [1.0, 0.0]])
+    mean = np.array([[1.0, 5.0], [1.0, 5.0]])
+    guarded, precision, centre = shared_mean_guard(np.full(2, 9.0), mean, variance)
+    assert guarded[:, 0].tolist() == [4.0, 1.0]
+    assert precision[1] == 0.0
+    assert np.isfinite(centre).all()
+
+
+@pytest.mark.parametrize("flat_first", [True, False])
+def test_a_variance_that_is_tiny_beside_another_is_told_from_none(flat_first: bool) -> None:
+    variance = column(1.0, 0.0, 1e-60) if flat_first else column(1.0, 1e-60, 0.0)
+    guarded, precision, centre = shared_mean_guard(np.full(3, 9.0), column(0, 0, 0), variance)
+    assert np.isfinite(precision).all()
+    assert np.isfinite(centre).all()
+    assert precision[0] == pytest.approx(9e60)
+    assert np.isfinite(guarded[variance > 0]).all()
+
+
+@given(st.integers(1, 8), st.integers(1, 3), st.integers(0, 2**32))
+def test_the_guard_only_ever_raises(arms: int, components: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    variance = rng.lognormal(0, 3, (arms, components))
+    count = rng.integers(2, 10**6, arms).astype(float)
+    guarded, precision, centre = shared_mean_guard(
+        count, rng.normal(0, 1, (arms, components)), variance
+    )
+    assert (guarded >= variance).all()
+    assert np.isfinite(guarded).all()
+    assert (precision > 0).all()
+    assert np.isfinite(centre).all()

@@ -1,0 +1,111 @@
+"""The policies on the variance: who gets the draws, and who is never given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
+
+both = pytest.mark.parametrize("policy", ["variance-thompson", "variance-lcb"])
+
+
+def normal(spread: float, mean: float = 1.0) -> Callable[..., Any]:
+    return lambda rng, size: rng.normal(mean, spread, size)
+
+
+@both
+@pytest.mark.parametrize("width", [1, 8])
+def test_most_is_spent_on_the_best_arm(policy: str, width: int) -> None:
+    arms = {"a": normal(1.0), "b": normal(0.3), "c": normal(0.1), "d": normal(0.5)}
+    for seed in range(5):
+        result = cr.estimate(arms, draws=10_000, rng=seed, policy=policy, width=width)
+        assert result.arms["c"].share > 0.8
+
+
+@both
+def test_every_arm_keeps_its_floor(policy: str) -> None:
+    arms = {"a": normal(10.0), "b": normal(0.01), "c": normal(5.0)}
+    results = [cr.estimate(arms, draws=20_000, rng=seed, policy=policy) for seed in range(5)]
+    floor = 0.5 * np.sqrt(20_000 / 3)
+    for name in ("a", "c"):
+        draws = [result.arms[name].draws for result in results]
+        assert min(draws) >= 0.9 * floor
+        assert np.median(draws) <= 1.5 * floor
+
+
+@both
+def test_dear_arms_have_a_lower_floor(policy: str) -> None:
+    arms = {
+        "cheap": lambda rng, size: cr.Draws(rng.normal(1.0, 0.1, size), 1.0),
+        "dear": lambda rng, size: cr.Draws(rng.normal(1.0, 1.0, size), 100.0),
+    }
+    results = [cr.estimate(arms, cost=50_000, rng=seed, policy=policy) for seed in range(5)]
+    draws = [result.arms["dear"].draws for result in results]
+    assert np.median(draws) < 0.2 * 0.5 * np.sqrt(50_000 / 2)
+
+
+@both
+def test_an_arm_that_has_not_yet_seen_its_rare_event_is_not_trusted(policy: str) -> None:
+    arms = {
+        "rare": lambda rng, size: 10_000.0 * (rng.random(size) < 1e-4),
+        "good": normal(0.5),
+    }
+    for seed in range(5):
+        result = cr.estimate(arms, draws=2000, rng=seed, policy=policy)
+        assert result.arms["good"].share > 0.8
+
+
+@both
+def test_costs_decide_between_arms_of_equal_variance(policy: str) -> None:
+    arms = {
+        "cheap": lambda rng, size: cr.Draws(rng.normal(1.0, 1.0, size), 1.0),
+        "dear": lambda rng, size: cr.Draws(rng.normal(1.0, 1.0, size), 5.0),
+    }
+    result = cr.estimate(arms, cost=20_000, rng=7, policy=policy)
+    assert result.arms["cheap"].share > 0.85
+
+
+@both
+def test_arms_that_never_vary_are_dealt_to_in_turn(policy: str) -> None:
+    arms = {name: lambda rng, size: np.full(size, 2.5) for name in "abc"}
+    result = cr.estimate(arms, draws=3000, rng=7, policy=policy)
+    assert min(row.draws for row in result.arms) > 800
+
+
+@both
+def test_vectors_are_dealt_by_all_components_alike(policy: str) -> None:
+    arms = {
+        "first": lambda rng, size: rng.normal(1.0, [1.0, 1.0, 1.0], (size, 3)) * [1, 1e9, 1e-9],
+        "better": lambda rng, size: rng.normal(1.0, [0.3, 0.3, 0.3], (size, 3)) * [1, 1e9, 1e-9],
+    }
+    assert cr.estimate(arms, draws=5000, rng=7, policy=policy).arms["better"].share > 0.9
+
+
+@both
+def test_a_tiny_variance_beside_none_is_no_trouble(policy: str) -> None:
+    arms = {"big": normal(1.0, 0.0), "flat": lambda rng, size: np.zeros(size),
+            "tiny": normal(1e-25, 0.0)}  # fmt: skip
+    result = cr.estimate(arms, draws=1000, rng=7, policy=policy)
+    assert result.draws == 1000
+    assert np.isfinite(result.value)
+
+
+def test_thompson_tosses_only_when_there_is_something_to_toss() -> None:
+    policy = cr.policies.VarianceThompson()
+    plan = cr.Plan(names=("a", "b"), seed=7)
+
+    def never() -> np.random.Generator:
+        raise AssertionError
+
+    table = cr.Allocator(plan)
+    state = policy.start(plan)
+    assert policy.choose(state, table.ledger, np.zeros(2), never) == (0, 1)

@@ -1,0 +1,144 @@
+import builtins
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import croupier as cr
+from croupier import cli, demo
+from croupier.policies import REGISTRY
+
+RUN = ["demo", "--seconds", "0.2", "--seed", "7"]
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(cli.app, list(arguments))
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = invoke("--version")
+    assert (done.exit_code, done.output) == (0, f"croupier {cr.__version__}\n")
+
+
+def test_without_arguments_there_is_help() -> None:
+    assert "demo" in invoke().output
+    assert "policies" in invoke("-h").output
+
+
+def test_policies_lists_the_registry_with_parameters_and_defaults() -> None:
+    output = invoke("policies").output
+    assert all(name in output for name in REGISTRY)
+    assert "floor=0.5" in output
+    assert "explore=30" in output
+
+
+def test_the_demo_prints_the_result_and_the_savings_and_writes_a_picture(tmp_path: Path) -> None:
+    picture = tmp_path / "run.png"
+    done = invoke(*RUN, "--picture", str(picture))
+    assert done.exit_code == 0
+    assert "95% interval" in done.output
+    assert "seed 7" in done.output
+    assert "naive alone" in done.output
+    assert f"Picture: {picture}" in done.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_writes_no_picture_when_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert invoke(*RUN, "--no-picture").exit_code == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_matplotlib_the_demo_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without_matplotlib(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+    done = invoke(*RUN)
+    assert done.exit_code == 0
+    assert 'No picture: a plot needs matplotlib: pip install "croupier[plot]"' in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--seconds", "0"], "seconds must be a finite number above 0, got 0.0"),
+        (["--seconds", "nan"], "seconds must be a finite number above 0, got nan"),
+        ([*RUN[1:], "--picture", "no/such/folder/run.png"], "cannot write the picture"),
+        ([*RUN[1:], "--picture", "run.nonsense"], "cannot write the picture run.nonsense"),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_2(arguments: list[str], complaint: str) -> None:
+    done = invoke("demo", *arguments)
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ")
+    assert complaint in done.stderr
+
+
+def test_a_negative_seed_is_refused_by_its_name() -> None:
+    done = invoke("demo", "--seed", "-1")
+    assert done.exit_code == 2
+    assert "--seed" in done.stderr
+
+
+def test_an_interrupt_prints_what_is_known_and_exits_with_130(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = 0
+
+    def interrupted(rng: Any, size: int) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls > 40:
+            raise KeyboardInterrupt
+        return demo.naive(rng, size)
+
+    monkeypatch.setattr(
+        demo, "price", lambda *_, **__: cr.estimate({"naive": interrupted}, draws=10**6, rng=7)
+    )
+    done = invoke("demo", "--no-picture")
+    assert done.exit_code == 130
+    assert "interrupted" in done.output
+
+
+def test_an_interrupt_before_anything_is_known_exits_with_130(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def at_once(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "price", at_once)
+    assert invoke("demo").exit_code == 130
+
+
+def croupier(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-c", "from croupier.cli import main; main()", *arguments]
+    return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)
+
+
+def test_a_pipe_gets_plain_text_even_without_unicode() -> None:
+    done = croupier(*RUN, "--no-picture", PYTHONIOENCODING="ascii", COLUMNS="100")
+    assert done.returncode == 0
+    assert b"\x1b" not in done.stdout
+    assert b"95% interval" in done.stdout
+    assert done.stderr == b""
+
+
+def test_the_command_line_loads_nothing_heavy_before_it_must() -> None:
+    code = (
+        "import sys, croupier.cli; heavy = {'numpy', 'scipy', 'matplotlib'} & set(sys.modules);"
+        "sys.exit(str(sorted(heavy)) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,146 @@
+"""What a result should make one doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import croupier as cr
+
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
+
+
+def normal(mean: float = 1.0, spread: float = 1.0) -> Callable[..., Any]:
+    return lambda rng, size: rng.normal(mean, spread, size)
+
+
+def said(result: cr.Result, words: str) -> bool:
+    return any(words in warning for warning in result.warnings)
+
+
+# -- agreement
+
+
+def test_agreement_is_welchs_test_against_the_leader() -> None:
+    arms = {"a": normal(1.0, 1.0), "b": normal(1.05, 1.0)}
+    result = cr.estimate(arms, draws=4000, rng=7, policy="uniform", keep_values=True)
+    expected = stats.ttest_ind(
+        result.arms["a"].values, result.arms["b"].values, equal_var=False
+    ).pvalue
+    assert result.agreement == pytest.approx(expected, rel=0.02)
+
+
+def test_agreement_allows_for_the_number_of_comparisons() -> None:
+    arms = {f"arm{k}": normal(1.0 + 0.05 * (k == 3)) for k in range(6)}
+    result = cr.estimate(arms, draws=12_000, rng=7, policy="uniform", keep_values=True)
+    rows = list(result.arms)
+    leader = max(rows, key=lambda row: row.share)
+    least = min(
+        stats.ttest_ind(leader.values, row.values, equal_var=False).pvalue
+        for row in rows
+        if row is not leader
+    )
+    assert result.agreement == pytest.approx(min(1.0, 5 * least), rel=0.02)
+
+
+def test_a_biased_arm_is_named() -> None:
+    arms = {"a": normal(), "odd": normal(2.0), "b": normal()}
+    result = cr.estimate(arms, draws=6000, rng=7, policy="uniform")
+    assert result.agreement < 1e-6
+    assert said(result, "the arms disagree (p = ")
+    assert said(result, "'odd'")
+    assert said(result, "at least one of them is biased")
+
+
+def test_a_biased_component_is_found() -> None:
+    arms = {
+        "a": lambda rng, size: rng.normal([1.0, 2.0, 3.0], 1.0, (size, 3)),
+        "b": lambda rng, size: rng.normal([1.0, 2.5, 3.0], 1.0, (size, 3)),
+    }
+    result = cr.estimate(arms, draws=4000, rng=7, policy="uniform")
+    assert said(result, "the arms disagree")
+    assert result.agreement[1] < 1e-6
+    assert result.agreement[0] > 1e-3 < result.agreement[2]
+
+
+def test_arms_that_share_a_mean_agree() -> None:
+    arms = {"a": normal(spread=1.0), "b": normal(spread=0.3), "c": normal(spread=0.1)}
+    flagged = [said(cr.estimate(arms, draws=3000, rng=seed), "disagree") for seed in range(15)]
+    assert not any(flagged)
+
+
+def test_there_is_no_agreement_where_there_is_nothing_to_compare() -> None:
+    assert cr.estimate({"a": normal()}, draws=1000, rng=7).agreement is None
+    still = {"a": normal(), "still": lambda rng, size: np.ones(size)}
+    assert cr.estimate(still, draws=1000, rng=7).agreement is None
+    vector = {"a": lambda rng, size: rng.random((size, 2))}
+    assert cr.estimate(vector, draws=1000, rng=7).agreement == [None, None]
+
+
+# -- the error bar
+
+
+def test_few_effective_degrees_of_freedom_warn() -> None:
+    few = cr.estimate({"a": normal()}, draws=20, rng=7)
+    assert said(few, "effective degrees of freedom and may be too short: draw more")
+    assert not cr.estimate({"a": normal()}, draws=2000, rng=7).warnings
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_variance_that_looks_infinite_warns(sign: float) -> None:
+    arms = {"heavy": lambda rng, size: sign * rng.pareto(1.2, size), "good": normal(5.0)}
+    result = cr.estimate({"heavy": arms["heavy"]}, draws=20_000, rng=7)
+    assert said(result, "the variance of 'heavy' looks infinite (Pareto shape")
+    assert said(result, "the error bar is not to be trusted")
+
+
+def test_a_heavy_tail_of_an_arm_that_hardly_counts_does_not_warn() -> None:
+    arms = {
+        "heavy": lambda rng, size: rng.pareto(1.5, size),
+        "good": normal(2.0, 0.01),
+    }
+    result = cr.estimate(arms, draws=20_000, rng=7)
+    assert result.arms["heavy"].weight < 0.01
+    assert not said(result, "infinite")
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "uniform"])
+def test_a_light_tail_does_not_warn(name: str) -> None:
+    def arm(rng: np.random.Generator, size: int) -> np.ndarray:
+        return getattr(rng, name)(size=size)
+
+    assert not any(
+        said(cr.estimate({"a": arm}, draws=20_000, rng=seed), "infinite") for seed in range(5)
+    )
+
+
+# -- arms that do not vary
+
+
+def test_arms_that_never_varied_are_named_but_not_all_of_them() -> None:
+    still = {f"still{k}": lambda rng, size: np.ones(size) for k in range(5)}
+    result = cr.estimate({"a": normal(), **still}, draws=1000, rng=7)
+    assert said(result, "never varied: 'still0', 'still1', 'still2' and 2 more arms")
+    assert said(result, "a rare event not seen yet")
+
+
+def test_nothing_at_all_varies() -> None:
+    result = cr.estimate({"a": lambda rng, size: np.ones(size)}, draws=100, rng=7)
+    assert said(result, "either the answer is exact, or every arm has missed a rare event")
+    assert len(result.warnings) == 1
+
+
+@pytest.mark.parametrize("draws", [3, 5])
+def test_too_few_draws_say_what_the_answer_is_worth(draws: int) -> None:
+    arms = {name: normal() for name in "abc"}
+    result = cr.estimate(arms, draws=draws, rng=7)
+    assert said(result, "nothing is known about the error; give a larger budget") or said(
+        result, "the error bar is worth little; give a budget of at least 30 draws"
+    )

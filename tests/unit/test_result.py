@@ -1,0 +1,322 @@
+"""Result: frozen data, with a face for the terminal, the notebook and the table of a paper."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import math
+import pickle
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+
+pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+
+
+def normal(spread: float) -> Callable[..., Any]:
+    return lambda rng, size: rng.normal(1.0, spread, size)
+
+
+def vector(spread: float, d: int = 3) -> Callable[..., Any]:
+    return lambda rng, size: rng.normal(np.arange(1.0, d + 1), spread, (size, d))
+
+
+def priced(rng: np.random.Generator, size: int) -> cr.Draws:
+    return cr.Draws(rng.random(size), rng.uniform(1, 3, size))
+
+
+def constant(rng: np.random.Generator, size: int) -> np.ndarray:
+    return np.full(size, 2.5)
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, cr.Result]:
+    """Runs of every kind."""
+    play: Callable[..., cr.Result] = cr.estimate
+    fixed = cr.policies.Fixed("rough")
+    pair = {"rough": normal(1.0), "fine": normal(0.1)}
+    with pytest.warns(cr.CroupierWarning):
+        return {
+            "scalar": play(pair, draws=5000, rng=7),
+            "vector": play({"a": vector(1.0), "b": vector(0.1)}, draws=5000, rng=7),
+            "length one": play({"a": vector(1.0, 1)}, draws=500, rng=7),
+            "fifty": play({"a": vector(1.0, 50), "b": vector(0.1, 50)}, draws=2000, rng=7),
+            "cost": play({"a": priced}, cost=500, rng=7),
+            "seconds": play(pair, seconds=0.05, rng=7),
+            "tolerance": play(pair, draws=10**6, atol=0.01, rng=7),
+            "anytime": play(pair, draws=10**6, atol=0.01, rng=7, anytime=True),
+            "one draw": play(pair, draws=1, rng=7),
+            "never drawn": play(pair, draws=50, rng=7, policy=fixed),
+            "constant": play({"a": constant, "b": constant}, draws=100, rng=7),
+            "huge": play({"a": lambda r, n: np.ldexp(r.random(n), 600)}, draws=500, rng=7),
+            "tiny": play({"a": lambda r, n: np.ldexp(r.random(n), -600)}, draws=500, rng=7),
+            "kept": play(pair, draws=500, rng=7, keep_values=True),
+            "many": play({f"arm{k}": normal(1 + k) for k in range(40)}, draws=2000, rng=7),
+        }
+
+
+KINDS = [
+    "scalar", "vector", "length one", "fifty", "cost", "seconds", "tolerance", "anytime",
+    "one draw", "never drawn", "constant", "huge", "tiny", "kept", "many",
+]  # fmt: skip
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+# -- data
+
+
+@every
+def test_a_result_is_frozen(kind: str, results: dict[str, cr.Result]) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        results[kind].value = 0.0  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        next(iter(results[kind].arms)).draws = 0  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        results[kind].arms["new"] = None  # type: ignore[index]
+
+
+def test_scalars_for_scalar_draws_and_arrays_for_vectors(results: dict[str, cr.Result]) -> None:
+    scalar, vectors = results["scalar"], results["vector"]
+    for number in (scalar.value, scalar.stderr, *scalar.interval, scalar.cost):
+        assert type(number) is float
+    for array in (vectors.value, vectors.stderr, *vectors.interval):
+        assert isinstance(array, np.ndarray)
+        assert array.shape == (3,)
+    assert results["length one"].value.shape == (1,)
+
+
+def test_the_interval_is_around_the_value(results: dict[str, cr.Result]) -> None:
+    for kind in ("scalar", "vector", "cost", "tolerance", "anytime", "huge", "tiny"):
+        result = results[kind]
+        low, high = result.interval
+        assert np.all((low < result.value) & (result.value < high)), kind
+        assert np.allclose((low + high) / 2, result.value, rtol=1e-12, atol=0), kind
+        assert np.all(high - low > 2 * 1.9 * result.stderr), kind
+
+
+def test_another_level_gives_another_interval(results: dict[str, cr.Result]) -> None:
+    for kind in ("scalar", "vector", "tolerance", "anytime"):
+        result = results[kind]
+        assert all(map(np.array_equal, result.confidence_interval(0.95), result.interval)), kind
+        inner, outer = result.confidence_interval(0.5), result.confidence_interval(0.999)
+        assert np.all(outer[0] < result.interval[0]), kind
+        assert np.all(result.interval[0] < inner[0]), kind
+        assert np.all(inner[0] < result.value), kind
+        assert type(inner[0]) is type(result.value)
+
+
+@pytest.mark.parametrize("level", [0, 1, -1, 95, math.nan, "0.9", True])
+def test_a_level_lies_between_0_and_1(level: Any, results: dict[str, cr.Result]) -> None:
+    with pytest.raises(cr.PlanError, match=r"^level must .*, got "):
+        results["scalar"].confidence_interval(level)
+
+
+@pytest.mark.parametrize("level", [1e-9, 1 - 1e-12, math.nextafter(1, 0), math.nextafter(0, 1)])
+def test_every_level_between_0_and_1_has_an_interval(
+    level: float, results: dict[str, cr.Result]
+) -> None:
+    for kind in ("scalar", "tolerance", "anytime"):
+        low, high = results[kind].confidence_interval(level)
+        assert low <= results[kind].value <= high
+
+
+@every
+def test_the_arms_are_a_mapping_and_rows(kind: str, results: dict[str, cr.Result]) -> None:
+    result = results[kind]
+    names = [row.name for row in result.arms]
+    assert names == list(result.arms.keys()) == list(result.plan.names)
+    assert len(result.arms) == len(names)
+    assert all(result.arms[name].name == name for name in names)
+    assert names[0] in result.arms
+    assert "nobody" not in result.arms
+    with pytest.raises(KeyError, match="no arm 'nobody'; the arms are"):
+        result.arms["nobody"]
+
+
+@every
+def test_shares_weights_and_draws_add_up(kind: str, results: dict[str, cr.Result]) -> None:
+    result = results[kind]
+    rows = list(result.arms)
+    assert sum(row.draws for row in rows) == result.draws
+    assert sum(row.share for row in rows) == pytest.approx(1)
+    assert sum(row.weight for row in rows) == pytest.approx(1)
+    efficiencies = [row.efficiency for row in rows if row.efficiency is not None]
+    assert not efficiencies or max(efficiencies) == 1.0
+    assert all(efficiency > 0 for efficiency in efficiencies)
+
+
+def test_a_row_says_what_is_known_of_its_arm() -> None:
+    result = cr.estimate({"a": normal(1.0), "b": normal(0.1)}, draws=3000, rng=7, keep_values=True)
+    for row in result.arms:
+        assert row.mean == pytest.approx(row.values.mean())
+        assert row.variance == pytest.approx(row.values.var(ddof=1))
+        assert row.stderr == pytest.approx(row.values.std(ddof=1) / np.sqrt(row.draws))
+        assert row.cost_per_draw == 1.0
+    assert result.arms["a"].efficiency == pytest.approx(
+        result.arms["b"].variance / result.arms["a"].variance
+    )
+
+
+def test_what_is_not_known_of_an_arm_is_none(results: dict[str, cr.Result]) -> None:
+    row = results["never drawn"].arms["fine"]
+    assert (row.draws, row.share, row.weight) == (0, 0.0, 0.0)
+    assert row.mean is row.variance is row.stderr is row.cost_per_draw is row.efficiency is None
+    once = results["one draw"].arms["rough"]
+    assert once.draws == 1
+    assert once.mean is not None
+    assert once.variance is once.stderr is once.efficiency is None
+
+
+# -- faces
+
+
+@every
+def test_a_result_prints_within_eighty_columns(kind: str, results: dict[str, cr.Result]) -> None:
+    text = str(results[kind])
+    assert text == results[kind].summary()
+    assert max(map(len, text.splitlines())) <= 80
+    assert next(iter(results[kind].plan.names)) in text
+    assert results[kind].plan.policy["name"] in text
+    assert f"seed {results[kind].seed}" in text
+
+
+def test_the_print_begins_with_the_estimate(results: dict[str, cr.Result]) -> None:
+    result = results["scalar"]
+    value, sign, error, rest = str(result).splitlines()[0].split(maxsplit=3)
+    assert float(value) == pytest.approx(result.value, abs=0.1 * result.stderr)
+    assert float(error) == pytest.approx(result.stderr, rel=0.1)
+    assert sign == "±"
+    assert rest.startswith("95% interval [")
+
+
+@every
+def test_warnings_are_printed(kind: str, results: dict[str, cr.Result]) -> None:
+    text = " ".join(str(results[kind]).split())
+    assert text.count("warning: ") == len(results[kind].warnings)
+
+
+@every
+def test_a_result_shows_itself_in_a_notebook(kind: str, results: dict[str, cr.Result]) -> None:
+    html = results[kind]._repr_html_()
+    assert html.lstrip().startswith("<div")
+    assert html.count("<table") == html.count("</table>") >= 1
+    assert "<script" not in html
+
+
+@every
+def test_rich_prints_a_result(kind: str, results: dict[str, cr.Result]) -> None:
+    from rich.console import Console
+
+    console = Console(file=io.StringIO(), width=100)
+    console.print(results[kind])
+    assert next(iter(results[kind].plan.names)) in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_representation_is_short_enough_to_read(results: dict[str, cr.Result]) -> None:
+    assert repr(results["scalar"]).startswith("Result(value=")
+    assert "array(" not in repr(results["kept"])
+
+
+# -- plain data
+
+
+@every
+def test_a_result_is_plain_data_for_json(kind: str, results: dict[str, cr.Result]) -> None:
+    result = results[kind]
+    data = json.loads(json.dumps(result.to_dict()))
+    assert set(data) == {
+        "value", "stderr", "low", "high", "confidence", "interval", "draws", "cost", "unit",
+        "seconds", "stopped", "agreement", "policy", "combine", "seed", "warnings", "arms",
+    }  # fmt: skip
+    assert np.array_equal(data["value"], result.value)
+    assert np.array_equal(data["low"], result.interval[0])
+    assert [arm["draws"] for arm in data["arms"]] == [row.draws for row in result.arms]
+    assert data["seed"] == result.seed
+
+
+@every
+def test_a_result_becomes_a_data_frame(kind: str, results: dict[str, cr.Result]) -> None:
+    result = results[kind]
+    frame = result.to_pandas()
+    assert list(frame.index) == list(result.plan.names)
+    assert frame.index.name == "name"
+    assert frame["draws"].sum() == result.draws
+    assert {"share", "mean", "variance", "cost_per_draw", "efficiency"} <= set(frame.columns)
+
+
+@every
+def test_a_result_becomes_a_dataset(kind: str, results: dict[str, cr.Result]) -> None:
+    result = results[kind]
+    data = result.to_xarray()
+    wide = () if np.ndim(result.value) == 0 else ("component",)
+    for name, expected in (
+        ("value", result.value),
+        ("stderr", result.stderr),
+        ("low", result.interval[0]),
+        ("high", result.interval[1]),
+    ):
+        assert data[name].dims == wide, name
+        assert np.array_equal(data[name], expected, equal_nan=True), name
+    assert list(data["arm"].values) == list(result.plan.names)
+    assert data["draws"].dims == ("arm",)
+    assert data["mean"].dims == data["variance"].dims == ("arm", *wide)
+    assert data["draws"].sum() == result.draws
+
+
+@pytest.mark.parametrize(
+    "kind", ["scalar", "vector", "anytime", "one draw", "never drawn", "constant", "huge", "many"]
+)
+def test_a_result_is_drawn(kind: str, results: dict[str, cr.Result]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = results[kind].plot()
+    assert isinstance(figure, Figure)
+    assert len(figure.axes) == 3
+    figure.draw_without_rendering()
+
+
+def test_a_component_is_drawn_into_a_figure(results: dict[str, cr.Result]) -> None:
+    from matplotlib.figure import Figure
+
+    mine = Figure()
+    assert results["vector"].plot(figure=mine, component=2) is mine
+    with pytest.raises(ValueError, match="component must be below 3, got 3"):
+        results["vector"].plot(component=3)
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "extra"),
+    [
+        ("pandas", "to_pandas", "pandas"),
+        ("xarray", "to_xarray", "xarray"),
+        ("matplotlib", "plot", "plot"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_way_to_install_it(
+    module: str,
+    method: str,
+    extra: str,
+    results: dict[str, cr.Result],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf'{module}.*pip install "croupier\[{extra}\]"'):
+        getattr(results["scalar"], method)()
+
+
+@every
+def test_a_result_survives_pickling(
+    kind: str, results: dict[str, cr.Result], bits: Callable[..., Any]
+) -> None:
+    result = results[kind]
+    again = pickle.loads(pickle.dumps(result))
+    assert bits(again) == bits(result)
+    assert str(again) == str(result)
+    assert np.array_equal(again.history.at(again.cost), result.value)
+    assert again.plan == result.plan
