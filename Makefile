@@ -4,11 +4,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
+# Two processes on two cores: threads of a linear algebra library would only be in the way.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 # An environment that happens to be active outside is not ours to use or to change.
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format clean
+.PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +24,17 @@ test: lint ## lint, check types and layers, run all but the slow tests
 
 test-slow: $(INSTALLED) ## run all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+bench: bench-overhead bench-coverage bench-efficiency ## run all benchmarks: hours
+
+bench-efficiency: $(INSTALLED) ## what is lost against the best arm (about an hour; ARGS="--case ...")
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.efficiency $(ARGS)
+
+bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; ARGS="--case ...")
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.coverage $(ARGS)
+
+bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

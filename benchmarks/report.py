@@ -1,0 +1,43 @@
+"""How a benchmark reports: a table on the terminal, a CSV that grows case by case."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+FOLDER = Path(__file__).parents[1] / "docs" / "benchmarks"
+
+
+def read(name: str) -> list[dict[str, str]]:
+    """Return the rows of a benchmark's CSV, none if there is no such file yet."""
+    path = FOLDER / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def write(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> None:
+    """Put rows into a benchmark's CSV, in place of those with the same key."""
+    kept = {tuple(str(row[k]) for k in key): dict(row) for row in read(name)}
+    kept |= {tuple(str(row[k]) for k in key): dict(row) for row in rows}
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with (FOLDER / f"{name}.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, fieldnames=list(rows[0]))
+        table.writeheader()
+        table.writerows(kept.values())
+
+
+def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as a table."""
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, justify="left" if isinstance(rows[0][name], str) else "right")
+    for row in rows:
+        table.add_row(*(f"{x:.4g}" if isinstance(x, float) else str(x) for x in row.values()))
+    Console(width=150).print(table)
