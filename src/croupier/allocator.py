@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from croupier.arms.base import Learner
 from croupier.combine import Combiner, Pooled, as_combiner, name_of, pool
 from croupier.diagnostics import doubts
-from croupier.draws import Batch, Floats, Outcome
+from croupier.draws import Batch, Draws, Floats, Outcome
 from croupier.errors import ArmError, PlanError
 from croupier.history import History
 from croupier.intervals import Anytime, FixedSize, Interval, half_width
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import Plan
-from croupier.policies import Policy, as_policy, describe
-from croupier.policies.base import digest_of, group_of, objective_weights
+from croupier.policies import REGISTRY, Policy, as_policy, describe
+from croupier.policies.base import Play, digest_of, group_of, objective_weights
 from croupier.result import ArmRow, ArmRows, Result
 from croupier.seeds import POLICY, RandomLike, seed_from, stream
 from croupier.table import Look, Progress
@@ -42,7 +42,10 @@ class _Decision(NamedTuple):
 class Allocator:
     """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell what came.
 
-    `arms` are names, or a whole Plan; the other arguments are those of `estimate`. The decision
+    `arms` are names, or a whole Plan; `rng`, `policy`, `combine`, `anytime`, `confidence`,
+    `objective`, `batch`, `width` and `keep_values` are those of `estimate`; `unit="cost"` counts
+    the costs that are told (by default every draw costs 1). If what you see of the result decides
+    when you stop, say `anytime=True`. The decision
     for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever the order of
     arrival: with `width` 1 ask and tell alternate, with more that many batches may be out.
 
@@ -62,8 +65,9 @@ class Allocator:
         arms: Sequence[str] | Plan,
         *,
         rng: RandomLike = None,
-        policy: str | Policy = "auto",
-        combine: str | Combiner = "guarded",
+        policy: str | Policy | None = None,
+        combine: str | Combiner | None = None,
+        anytime: bool = False,
         interval: Interval | None = None,
         learners: Mapping[str, Learner] | None = None,
         **settings: Any,
@@ -73,13 +77,17 @@ class Allocator:
                 given = ", ".join([*settings, *(["rng"] if rng is not None else [])])
                 raise PlanError(f"a plan has its own {given}: change the plan, or give names")
             self.plan = arms
-            self._policy = as_policy(arms.policy if policy == "auto" else policy)
-            self._combiner = as_combiner(arms.combine if combine == "guarded" else combine)
+            self._policy = as_policy(policy or arms.policy)
+            self._combiner = as_combiner(combine or arms.combine)
+            played = describe(self._policy), name_of(self._combiner)
+            if played != (planned := (_described(arms.policy), arms.combine)):
+                raise PlanError(f"the plan says {planned}, not {played}: change the plan")
         else:
-            self._policy, self._combiner = as_policy(policy), as_combiner(combine)
+            self._policy = as_policy(policy or "auto")
+            self._combiner = as_combiner(combine or "guarded")
             self.plan = _plan(arms, rng, self._policy, self._combiner, settings)
         plan = self.plan
-        self._interval: Interval = FixedSize() if interval is None else interval
+        self.interval: Interval = interval or (Anytime() if anytime else FixedSize())
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._digest, self._group = digest_of(self._policy), group_of(self._policy)
         self._learners = dict(learners or {})
@@ -97,6 +105,7 @@ class Allocator:
         self._arrived: dict[int, Outcome] = {}
         self._components: tuple[bool, int] | None = None
         self._asked = self._told = 0
+        self._booking = False
         for _ in range(plan.width):
             self._decide()
 
@@ -143,31 +152,44 @@ class Allocator:
             self._pending,
             lambda: stream(self.plan.seed, POLICY, ticket),
         )
-        arm, most = choice if isinstance(choice, tuple) else (choice, None)
-        size = self._size(arm) if most is None else min(self._size(arm), most)
+        play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
+        if not 0 <= play.arm < len(self.plan.names):
+            raise PlanError(f"policy {self._policy.name!r} chose arm {play.arm}, which is none")
+        arm, size = play.arm, self._size(play.arm, play.decisions)
+        if play.at_most is not None:
+            size = min(size, play.at_most)
         size = max(self._group, size - size % self._group)
         # The states as of now: when the batch is asked for, later ones may have been learned.
         self._decisions.append(_Decision(arm, size, self._states.copy()))
         self._pending[arm] += size
 
-    def _size(self, arm: int) -> int:
-        """Return how many draws one decision buys: a share of what was spent, in cost."""
+    def _size(self, arm: int, decisions: int = 1) -> int:
+        """Return how many draws decisions buy: each a share of what was spent, in cost.
+
+        No more than the arm has had, for that would more than double it: among many arms a lucky
+        one must not take a large batch on the word of its first four draws.
+        """
         if self.plan.batch == "one" or self.ledger.count[arm] == 0:
             return 1
-        afford = self.plan.share * self.ledger.spent
-        return max(1, int(afford / float(self.ledger.price[arm])))
+        afford = decisions * self.plan.share * self.ledger.spent
+        had = float(self.ledger.count[arm])
+        return max(1, int(min(had, afford / float(self.ledger.price[arm]))))
 
     def _affordable(
         self, arm: int, size: int, draws_left: int | None, cost_left: float | None
     ) -> tuple[int, int] | None:
         """Cut a decision to what is left, less what is out; None if that buys no draw."""
+        # Neither what is out nor what has arrived before its turn is in the ledger yet.
+        waiting = self._arrived.values()
         if draws_left is not None:
             draws_left -= sum(batch.size for batch in self._out.values())
+            draws_left -= sum(outcome.size for outcome in waiting)
             size = min(size, draws_left)
         if cost_left is not None:
             price = self.ledger.price
             costs = (batch.size * price[self._index[batch.arm]] for batch in self._out.values())
             cost_left -= sum(cost for cost in costs if np.isfinite(cost))
+            cost_left -= sum(outcome.cost for outcome in waiting)
             if self._asked == 0:
                 return arm, 1  # however small the budget, it buys one draw
             if cost_left < price[arm] / 2:
@@ -177,6 +199,9 @@ class Allocator:
             if cost_left <= 0 or cost_left < price[arm] / 2:
                 return None
             if np.isfinite(price[arm]):
+                # Prices are guesses: come close to the end in small steps, not in one leap.
+                most = cost_left if size <= self._size(arm) else cost_left / 2
+                size = min(size, max(1, int(most / price[arm]), self._size(arm)))
                 size = min(size, max(1, int(cost_left / price[arm])))
         return (arm, size) if size > 0 else None
 
@@ -185,11 +210,13 @@ class Allocator:
     @overload
     def tell(self, batch: Outcome) -> None: ...
     @overload
-    def tell(self, batch: Batch, values: ArrayLike, costs: ArrayLike | None = None) -> None: ...
+    def tell(
+        self, batch: Batch, values: ArrayLike | Draws, costs: ArrayLike | None = None
+    ) -> None: ...
     def tell(
         self,
         batch: Batch | Outcome,
-        values: ArrayLike | None = None,
+        values: ArrayLike | Draws | None = None,
         costs: ArrayLike | None = None,
     ) -> None:
         """Take the draws of a batch that was asked for, in any order of arrival.
@@ -205,10 +232,14 @@ class Allocator:
                 f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "
                 f"told were {batch.size} of {batch.arm!r}"
             )
-        outcome = batch if isinstance(batch, Outcome) else self._outcome(asked, values, costs)
+        if isinstance(batch, Outcome):
+            outcome = batch
+        else:
+            draws = values if isinstance(values, Draws) else Draws(values, costs)  # type: ignore[arg-type]
+            outcome = self._outcome(asked, draws)
         self._check_components(outcome)
-        del self._out[batch.ticket]
         self._arrived[batch.ticket] = outcome
+        del self._out[batch.ticket]
         self._settle()
 
     def restore(self, outcome: Outcome) -> None:
@@ -225,20 +256,19 @@ class Allocator:
         self._arrived[outcome.ticket] = outcome
         self._settle()
 
-    def _outcome(self, asked: Batch, values: ArrayLike | None, costs: ArrayLike | None) -> Outcome:
-        if costs is None and self.plan.unit != "draws":
+    def _outcome(self, asked: Batch, draws: Draws) -> Outcome:
+        if draws.costs is not None and self.plan.unit == "draws":
+            raise PlanError(
+                "costs were told, but every draw costs 1 in this plan: say unit='cost' to count "
+                "them, or leave them out"
+            )
+        if draws.costs is None and self.plan.unit != "draws":
             raise ArmError(
                 f"the plan's unit is {self.plan.unit}: tell(batch, values, costs) needs the costs",
                 arm=asked.arm,
                 ticket=asked.ticket,
             )
-        return outcome_of(
-            self.plan,
-            asked,
-            chunks_of(asked, values, costs),  # type: ignore[arg-type]
-            digest=self._digest,
-            learner=self._learners.get(asked.arm),
-        )
+        return outcome_of(self.plan, asked, chunks_of(asked, draws), digest=self._digest)
 
     def _never_asked(self, ticket: int) -> str:
         told = 0 <= ticket < self._asked
@@ -270,27 +300,28 @@ class Allocator:
         """Book what has arrived, in ticket order, and decide one ticket for each."""
         while (outcome := self._arrived.pop(self._told, None)) is not None:
             arm = self._index[outcome.arm]
-            self.ledger.add(arm, outcome)
+            self._booking = True
             self._history.append(arm, outcome)
+            self.ledger.add(arm, outcome)
+            self._booking = False
             self._tails.setdefault(arm, Tail()).add(outcome.extremes, outcome.inspected)
             self._pending[arm] -= outcome.size
             extra = outcome.extra.get("policy", {})
             self._policy_state = self._policy.learn(self._policy_state, self.ledger, arm, extra)
-            if outcome.arm in self._learners:
+            for learned in outcome.extra.get("arm", ()):
                 learner, state = self._learners[outcome.arm], self._states[outcome.arm]
-                self._states[outcome.arm] = learner.learn(state, outcome.extra["arm"])
+                self._states[outcome.arm] = learner.learn(state, learned)
             self._told += 1
-            if isinstance(self._interval, Anytime) and self._interval.rho2 is None:
-                self._interval = self._interval.look(
-                    pool(self.ledger, self._combiner), self.plan.confidence
-                )
+            if self.interval.looking:
+                pooled = pool(self.ledger, self._combiner)
+                self.interval = self.interval.look(pooled, self.plan.confidence)
             self._decide()
 
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands, on what was told in ticket order without a gap."""
-        ledger, interval, scalar = self.ledger, self._interval, self._history.scalar
+        ledger, interval, scalar = self.ledger, self.interval, self._history.scalar
         told = self._told
 
         def look() -> Look:
@@ -314,7 +345,9 @@ class Allocator:
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""
-        ledger, history = self.ledger, self._history.view(self._interval)
+        history = self._history.view(self.interval)
+        # An interrupt may have torn the ledger, never a row of the history.
+        ledger = history.ledger() if self._booking else self.ledger
         if self._arrived:  # told, but some older ticket is still out
             ledger = ledger.copy()
             history.own()
@@ -327,11 +360,10 @@ class Allocator:
         plan, scalar = self.plan, history.scalar
         pooled = pool(ledger, self._combiner)
         value = ledger.value_of(pooled.mean)
-        half = ledger.spread_of(half_width(self._interval, pooled, plan.confidence))
+        half = ledger.spread_of(half_width(self.interval, pooled, plan.confidence))
         warnings, agreement = doubts(plan.names, ledger, pooled, self._tails)
         if self._out:
             warnings.append(f"missing: the draws of tickets {_few(self._out)}, which are still out")
-        known = [None if np.isnan(p) else float(p) for p in agreement]
         return Result(
             value=_shaped(value, scalar),
             stderr=_shaped(ledger.spread_of(_stderr(pooled)), scalar),
@@ -342,14 +374,14 @@ class Allocator:
             seconds=0.0,
             stopped=None,
             arms=self._rows(ledger, pooled, history),
-            agreement=known[0] if scalar else known,
+            agreement=_known(agreement[0]) if scalar else agreement,
             warnings=tuple(warnings),
             history=history,
             plan=plan,
             seed=plan.seed,
             _ledger=ledger.copy(),
             _pooled=pooled,
-            _interval=self._interval,
+            _interval=self.interval,
         )
 
     def _rows(self, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
@@ -359,7 +391,7 @@ class Allocator:
         known = (ledger.count > 1) & (loss > 0)
         best = loss[known].min() if known.any() else np.nan
         mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
-        spent = ledger.cost / ledger.spent
+        spent, price, values = ledger.cost / ledger.spent, ledger.price, history.all_values()
         rows = []
         for k, name in enumerate(self.plan.names):
             draws = int(ledger.count[k])
@@ -376,9 +408,9 @@ class Allocator:
                     if draws > 1
                     else None,
                     variance=_shaped(variance, history.scalar) if draws > 1 else None,
-                    cost_per_draw=float(ledger.price[k]) if draws else None,
+                    cost_per_draw=float(price[k]) if draws else None,
                     efficiency=float(best / loss[k]) if known[k] else None,
-                    values=history.values(name),
+                    values=None if values is None else values[name],
                 )
             )
         return ArmRows(rows)
@@ -393,7 +425,8 @@ def _plan(
 ) -> Plan:
     known = {field.name for field in fields(Plan)} - {"names", "seed", "policy", "combine"}
     if unknown := sorted(set(settings) - known):
-        raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {', '.join(known)}")
+        settings_are = ", ".join(sorted(known))
+        raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {settings_are}")
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise PlanError(f"an Allocator takes the names of the arms, got {names!r}")
     return Plan(
@@ -403,6 +436,16 @@ def _plan(
         combine=name_of(combiner),
         **settings,
     )
+
+
+def _described(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a plan says of its policy, with the defaults where the name is known."""
+    known = policy.get("name") in REGISTRY
+    return describe(as_policy(policy)) if known else dict(policy)
+
+
+def _known(number: float) -> float | None:
+    return None if np.isnan(number) else float(number)
 
 
 def _stderr(pooled: Pooled) -> Floats:

@@ -118,7 +118,7 @@ class Pooled(NamedTuple):
     """One estimate of d components, relative and scaled like the ledger's means.
 
     `variance` is q, `df` the effective degrees of freedom of q, `varies` says whether any arm
-    has varied: if none has, nothing is known about the error.
+    with a weight has varied: if none has, nothing is known about the error.
     """
 
     mean: Floats
@@ -138,6 +138,11 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     weights = np.asarray(combiner(ledger), dtype=float)
     if weights.ndim == 1:
         weights = weights[:, None]
+    if weights.shape not in ((len(ledger), 1), ledger.mean.shape):
+        raise PlanError(
+            f"the combiner's weights must have the shape {ledger.mean.shape} or {(len(ledger),)}, "
+            f"got {weights.shape} from {combiner!r}"
+        )
     weights = np.broadcast_to(weights, ledger.mean.shape)
     total = weights.sum(axis=0)
     if not np.allclose(total, 1, atol=1e-9):  # NaN is not close to anything
@@ -149,4 +154,5 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)
     df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
-    return Pooled(muhat, q, df, np.asarray((s2 > 0).any(axis=0)), weights, ledger.draws)
+    varies = np.asarray(((s2 > 0) & (weights != 0)).any(axis=0))
+    return Pooled(muhat, q, df, varies, weights, ledger.draws)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from croupier.combine import Pooled
 from croupier.draws import Floats
@@ -63,33 +64,33 @@ def doubts(
 ) -> tuple[list[str], Floats]:
     """Return the warnings that a result carries, and the agreement of its arms."""
     warnings = []
-    counts = ledger.count
+    varies = pooled.varies
     p, odd = agreement(ledger)
-    if not pooled.varies.all():
+    if not varies.all():
         warnings.append(_nothing_varies(ledger, pooled))
-    elif (pooled.df < FEW).any():
+    if varies.any() and (pooled.df[varies] < FEW).any():
         warnings.append(
-            f"the error bar rests on {pooled.df.min():.0f} effective degrees of freedom and may be "
-            "too short: draw more"
+            f"the error bar rests on {pooled.df[varies].min():.0f} effective degrees of freedom "
+            "and may be too short: draw more"
         )
-    if pooled.varies.all() and counts.sum() < 2 * len(names):
+    if varies.any() and ledger.draws < 2 * len(names):
         warnings.append(
-            f"{int(counts.sum())} draws do not suffice to draw each of {len(names)} arms twice: "
+            f"{int(ledger.draws)} draws do not suffice to draw each of {len(names)} arms twice: "
             "which arm is best is a guess, and the error bar is worth little; "
             f"give a budget of at least {10 * len(names)} draws"
         )
-    flat = _where((counts > 1) & (ledger.moments[1] == 0).all(axis=1))
-    if flat and pooled.varies.all():
-        warnings.append(
-            f"never varied: {_listed(names, flat)}, in {int(counts[flat].sum()):,} draws; that may "
-            "be a rare event not seen yet"
-        )
+    warnings.extend(_flat(names, ledger, varies))
     low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
     if low < _CLEARLY:
         leader = names[int(ledger.cost.argmax())]
         warnings.append(
-            f"the arms disagree (p = {low:.1g}): {names[odd]!r} and {leader!r} do not have the "
+            f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
             "same mean, so at least one of them is biased and so may the answer be"
+        )
+    elif far := _far_off(ledger):
+        warnings.append(
+            f"far from the leading arm: {_listed(names, far)}; too few draws for a test, but that "
+            "arm is biased, or has not seen its tail: compare with policy='uniform'"
         )
     warnings.extend(_heavy(names, pooled, tails))
     return warnings, p
@@ -111,21 +112,53 @@ def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
     )
 
 
+def _shown(p: float) -> str:
+    return f"p = {p:.1g}" if p > 1e-99 else "p < 1e-99"
+
+
+def _flat(names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_]) -> list[str]:
+    """Warn of arms that never varied, in all components or in some that vary elsewhere."""
+    still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
+    found = []
+    if varies.any() and (flat := _where(still.all(axis=1))):
+        found.append(
+            f"never varied: {_listed(names, flat)}, in {int(ledger.count[flat].sum()):,} draws; "
+            "that may be a rare event not seen yet"
+        )
+    for j in _where(varies & (still & ~still.all(axis=1, keepdims=True)).any(axis=0)):
+        alive = _where(still[:, j] & ~still.all(axis=1))
+        found.append(
+            f"never varied in component {j}: {_listed(names, alive)}; if that arm is exact there, "
+            "objective= with a weight of 0 leaves the component out of the allocation"
+        )
+    return found
+
+
+def _far_off(ledger: Ledger) -> list[int]:
+    """Return the arms more than ten joint standard errors from the leader, untested or not."""
+    leader = int(ledger.cost.argmax())
+    error = ledger.variance / np.maximum(ledger.count, 1)[:, None]
+    apart = np.abs(ledger.mean - ledger.mean[leader])
+    far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
+    return _where(far.any(axis=1))
+
+
 def _heavy(names: Sequence[str], pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
-    found = []
-    for arm, tail in tails.items():
-        if pooled.weights[arm].max() < 0.01:
-            continue
-        shape = tail.shape()
-        worst = float(np.nanmax(shape)) if np.isfinite(shape).any() else 0.0
-        if worst > 0.5:
-            sure = "looks infinite" if worst > 0.7 else "may be infinite"
-            found.append(
-                f"the variance of {names[arm]!r} {sure} (Pareto shape of its extreme draws "
-                f"{worst:.2f}, above 0.5): the error bar is not to be trusted"
-            )
-    return found
+    counted = _where((pooled.weights >= 0.1 * pooled.weights.max(axis=0)).any(axis=1))
+    shapes = {}
+    for arm in counted:
+        shape = tails[arm].shape() if arm in tails else np.array([np.nan])
+        shapes[arm] = float(np.nanmax(shape)) if np.isfinite(shape).any() else 0.0
+    found = [arm for arm in counted if shapes[arm] > 0.5]
+    if not found:
+        return []
+    worst = max(shapes.values())
+    sure = "looks infinite" if worst > 0.7 else "may be infinite"
+    return [
+        f"the variance of {_listed(names, found)} {sure} (Pareto shape of the extreme draws "
+        f"{worst:.2f}, above 0.5): the error bar is not to be trusted"
+    ]
 
 
 def _where(mask: np.ndarray) -> list[int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -25,14 +24,13 @@ Floats: TypeAlias = NDArray[np.float64]
 _LEAST_COST: Final = 1e-150
 _MOST_COST: Final = 1e150
 
-_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-
 
 @dataclass(frozen=True, slots=True)
 class Draws:
     """What an arm returns when it reports its own costs: values, and what each of them cost.
 
-    `costs` is one number per draw, or a single number that each of the draws cost.
+    `costs` is one number per draw, or a single number that each of the draws cost. `extra`, small
+    data of any kind, is what an arm that learns wants to learn from the draws.
 
     >>> import numpy as np
     >>> def arm(rng, size):
@@ -44,6 +42,7 @@ class Draws:
 
     values: ArrayLike
     costs: ArrayLike | None = None
+    extra: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ class Outcome:
     seconds: float
     extremes: Floats
     inspected: int
-    extra: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
+    extra: Mapping[str, Any] = field(default_factory=dict)
     values: Floats | None = None
 
 

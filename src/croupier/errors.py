@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 __all__ = ["ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"]
@@ -19,7 +20,8 @@ class ArmError(CroupierError):
     """An arm that raised, or that returned something which cannot be averaged.
 
     The run ends here: to drop the draw and go on would bias the answer.
-    ``arm``, ``ticket`` and ``value`` say which arm, in which batch, returned what.
+    ``arm``, ``ticket`` and ``value`` say which arm, in which batch, returned what. A value that
+    cannot be pickled arrives in another process as its ``repr``.
     """
 
     def __init__(
@@ -31,6 +33,11 @@ class ArmError(CroupierError):
         self.ticket = ticket
         self.value = value
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is unpickled by a call with its args, and ours needs keywords.
+        state = {**vars(self), "value": _portable(self.value)}
+        return _bare, (type(self), *self.args), state
+
 
 class StoreError(CroupierError):
     """A store that cannot be used: another plan, another format, another owner."""
@@ -38,3 +45,16 @@ class StoreError(CroupierError):
 
 class CroupierWarning(UserWarning):
     """The run went on, and its answer deserves a second look."""
+
+
+def _bare(kind: type[ArmError], *args: str) -> ArmError:
+    return kind.__new__(kind, *args)  # pickle adds the state
+
+
+def _portable(value: Any) -> Any:
+    """Return a value that another process can read: as it is, or described."""
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:  # whatever an object does when it is pickled
+        return repr(value)
+    return value

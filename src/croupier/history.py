@@ -132,9 +132,27 @@ class History:
         """Return every draw of one arm in ticket order, if the run kept them."""
         if not self._values:
             return None
-        arm = self.names.index(name)
-        parts = [v for k, v in zip(self.arm, self._values, strict=True) if k == arm]
-        return np.concatenate(parts) if parts else self._values[0][:0]
+        rows = np.flatnonzero(self.arm == self.names.index(name))
+        return self._joined([self._values[row] for row in rows])
+
+    def all_values(self) -> dict[str, Floats] | None:
+        """Return the draws of every arm by its name, each in ticket order, if they were kept."""
+        if not self._values:
+            return None
+        parts: list[list[Floats]] = [[] for _ in self.names]
+        for arm, values in zip(self.arm.tolist(), self._values, strict=True):
+            parts[arm].append(values)
+        return {name: self._joined(own) for name, own in zip(self.names, parts, strict=True)}
+
+    def _joined(self, parts: list[Floats]) -> Floats:
+        # An arm that was never drawn has no draws, of as many components as the others'.
+        return np.concatenate([self._values[0][:0], *parts])
+
+    def ledger(self) -> Ledger:
+        """Return the ledger that these batches make, booked anew in their order."""
+        ledger = Ledger(len(self.names), measured=self._measured)
+        self._book(ledger, 0, self._rows)
+        return ledger
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN before any.
@@ -160,18 +178,21 @@ class History:
         """Replay the batches and combine after each of the given rows (ascending)."""
         ledger = Ledger(len(self.names), measured=self._measured)
         values, halves, start = [], [], 0
-        for row in rows:
-            for i in range(start, row + 1):
-                _, arm, size, cost, cost_m2 = self._numbers[i]
-                part = self._moments[i]
-                ledger.add(
-                    int(arm),
-                    _Row(int(size), part[0], part[1].astype(np.int64), part[2:], cost, cost_m2),
-                )
-            start = row + 1
+        for stop in rows + 1:
+            self._book(ledger, start, stop)
+            start = stop
             pooled = pool(ledger, self._combiner)
             values.append(ledger.value_of(pooled.mean))
             half = half_width(self._interval, pooled, self._confidence)
             halves.append(ledger.spread_of(half))
         column = 0 if self.scalar else slice(None)
         return Curve(rows, np.array(values)[:, column], np.array(halves)[:, column])
+
+    def _book(self, ledger: Ledger, start: int, stop: int) -> None:
+        """Add the batches of some rows to a ledger."""
+        for (_, arm, size, cost, cost_m2), part in zip(
+            self._numbers[start:stop].tolist(), self._moments[start:stop], strict=True
+        ):
+            exponent = part[1].astype(np.int64)
+            row = _Row(int(size), part[0], exponent, part[2:], cost, cost_m2)
+            ledger.add(int(arm), row)

@@ -35,6 +35,10 @@ class Interval(Protocol):
     def ready(self, pooled: Pooled) -> bool:
         """Tell whether enough is known for a tolerance to stop the run."""
 
+    @property
+    def looking(self) -> bool:
+        """Whether the interval still has something to learn from a look."""
+
     def look(self, pooled: Pooled, confidence: float) -> Interval:
         """Return the interval after one more look at the data, taken in ticket order."""
 
@@ -67,6 +71,7 @@ class FixedSize:
     """
 
     name = "fixed-size"
+    looking = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         z = normal_quantile((1 + confidence) / 2)
@@ -88,6 +93,7 @@ class ManyLooks:
     """
 
     name = "many-looks"
+    looking = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         z = normal_quantile(1 - (1 - confidence) / 4)
@@ -113,6 +119,10 @@ class Anytime:
 
     rho2: float | None = None
     name = "anytime"
+
+    @property
+    def looking(self) -> bool:
+        return self.rho2 is None
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         if self.rho2 is None:

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from croupier.checks import Range
 from croupier.draws import Batch, Draws, Floats, Outcome, as_costs, as_values
 from croupier.errors import ArmError
-from croupier.ledger import Tally
 from croupier.plan import Plan
 from croupier.seeds import DIGEST, stream
 from croupier.tails import extremes_of
+from croupier.tally import Tally
 
 if TYPE_CHECKING:
-    from croupier.arms.base import Learner
     from croupier.policies.base import Digest
 
 __all__ = ["Chunk", "chunks_of", "outcome_of"]
+
+#: So many draws of a batch are searched for extreme ones: a sample, at negligible cost.
+_INSPECTED = 2_000
 
 #: A clock may stand still during a short call; a cost may not be zero.
 _LEAST_SECONDS = 1e-9
@@ -34,17 +37,18 @@ class Chunk(NamedTuple):
     cost: float
 
 
-def chunks_of(batch: Batch, values: ArrayLike, costs: ArrayLike | None) -> Iterator[Chunk]:
+def chunks_of(batch: Batch, draws: Draws) -> Iterator[Chunk]:
     """Cut draws that were made elsewhere into the chunks that `perform` would have made."""
-    returned = as_values(values, batch.size, arm=batch.arm, ticket=batch.ticket)
-    each = None
-    if costs is not None:
-        each = as_costs(costs, batch.size, arm=batch.arm, ticket=batch.ticket)
+    values = as_values(draws.values, batch.size, arm=batch.arm, ticket=batch.ticket)
+    costs = None
+    if draws.costs is not None:
+        costs = as_costs(draws.costs, batch.size, arm=batch.arm, ticket=batch.ticket)
     for start in range(0, batch.size, batch.chunk):
         part = slice(start, start + batch.chunk)
-        size = len(returned[part])
-        spent = 0.0 if each is None else float(each[part].sum())
-        yield Chunk(size, Draws(returned[part], None if each is None else each[part]), 0.0, spent)
+        cost = None if costs is None else costs[part]
+        extra = draws.extra if start == 0 else None
+        spent = 0.0 if cost is None else float(cost.sum())
+        yield Chunk(len(values[part]), Draws(values[part], cost, extra), 0.0, spent)
 
 
 def outcome_of(
@@ -53,7 +57,6 @@ def outcome_of(
     chunks: Iterable[Chunk],
     *,
     digest: Digest | None = None,
-    learner: Learner | None = None,
 ) -> Outcome:
     """Reduce a batch to what is told: moments, costs, extremes, and what is digested.
 
@@ -66,11 +69,17 @@ def outcome_of(
     scalar = True
     extremes: Floats | None = None
     inspected = 0
-    keep: list[Floats] | None = [] if plan.keep_values or digest or learner else None
+    learned: list[Any] = []
+    bounds = plan.bounds[plan.names.index(arm)] if any(plan.bounds) else None
+    keep: list[Floats] | None = [] if plan.keep_values or digest else None
     for chunk in chunks:
         draws = chunk.returned if isinstance(chunk.returned, Draws) else Draws(chunk.returned)
         values = as_values(draws.values, chunk.size, arm=arm, ticket=ticket)
         tally.add(values, arm=arm, ticket=ticket)
+        if bounds is not None:
+            _within(values, bounds, arm, ticket)
+        if draws.extra is not None:
+            learned.append(draws.extra)
         seconds += chunk.seconds
         clock += chunk.cost
         if plan.unit == "cost":
@@ -78,7 +87,8 @@ def outcome_of(
             cost += float(costs.sum())
             squares += float(np.square(costs).sum())
         if extremes is None:
-            scalar, extremes, inspected = values.ndim == 1, extremes_of(values), len(values)
+            inspected = min(len(values), _INSPECTED)
+            scalar, extremes = values.ndim == 1, extremes_of(values[:inspected])
         if keep is not None:
             keep.append(values.copy())
     if plan.unit == "draws":
@@ -90,8 +100,8 @@ def outcome_of(
     if digest is not None and whole is not None:
         random = stream(batch.seed, DIGEST, ticket)
         extra["policy"] = digest(plan, plan.names.index(arm), Draws(whole), random)
-    if learner is not None and whole is not None:
-        extra["arm"] = learner.digest(whole)
+    if learned:
+        extra["arm"] = learned
     assert extremes is not None
     return Outcome(
         ticket=ticket,
@@ -109,6 +119,14 @@ def outcome_of(
         extra=extra,
         values=whole if plan.keep_values else None,
     )
+
+
+def _within(values: Floats, bounds: Range, arm: str, ticket: int) -> None:
+    low, high = bounds
+    if values.min() < low or values.max() > high:
+        value = values.min() if values.min() < low else values.max()
+        message = f"returned {value}, outside of its bounds {bounds}: mend the arm or the bounds"
+        raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
 
 def _reported(costs: ArrayLike | None, size: int, arm: str, ticket: int) -> Floats:

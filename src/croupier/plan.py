@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import json
-import math
-import numbers
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias
 
+from croupier.checks import (
+    Range,
+    choice,
+    count_of,
+    fraction_of,
+    names_of,
+    range_of,
+    seed_of,
+    weights_of,
+)
 from croupier.errors import PlanError
 
-__all__ = [
-    "Batching",
-    "Clock",
-    "Plan",
-    "Range",
-    "Unit",
-    "choice",
-    "count_of",
-    "fraction_of",
-    "positive",
-    "unique_names",
-    "weights_of",
-]
+__all__ = ["Batching", "Clock", "Plan", "Unit"]
 
 Unit: TypeAlias = Literal["draws", "seconds", "cost"]
 Clock: TypeAlias = Literal["wall", "cpu"]
 Batching: TypeAlias = Literal["growing", "one"]
-Range: TypeAlias = tuple[float, float]
 
 #: A round of decisions grows a run by about a quarter of what it has spent (DESIGN decision 6).
 ROUND: Final = 0.25
@@ -51,7 +45,10 @@ class Plan:
     names: tuple[str, ...]
     seed: int
     unit: Unit = "draws"
-    policy: Mapping[str, Any] = field(default_factory=lambda: {"name": "variance-thompson"})
+    # A mapping has no hash: plans that differ in their policies alone hash alike.
+    policy: Mapping[str, Any] = field(
+        default_factory=lambda: {"name": "variance-thompson"}, hash=False
+    )
     combine: str = "guarded"
     confidence: float = 0.95
     objective: tuple[float, ...] | None = None
@@ -65,20 +62,35 @@ class Plan:
     cost_bounds: tuple[Range | None, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.names:
-            raise PlanError("there are no arms: give at least one")
-        unique_names(self.names)
         choice("unit", self.unit, Unit)
         choice("batch", self.batch, Batching)
         choice("clock", self.clock, Clock)
-        fraction_of("confidence", self.confidence)
-        count_of("width", self.width)
-        count_of("first", self.first)
-        for name in ("versions", "bounds", "cost_bounds"):
-            given = getattr(self, name) or (None,) * len(self.names)
-            if len(given) != len(self.names):
-                raise PlanError(f"{name} needs one entry per arm, {len(self.names)}, got {given!r}")
-            object.__setattr__(self, name, given)
+        if not isinstance(self.combine, str):
+            raise PlanError(f"combine must be the name of a combiner, got {self.combine!r}")
+        if self.keep_values not in (True, False):
+            raise PlanError(f"keep_values must be True or False, got {self.keep_values!r}")
+        self._set("names", names_of("names", self.names))
+        self._set("seed", seed_of("seed", self.seed))
+        self._set("policy", _policy(self.policy))
+        self._set("confidence", fraction_of("confidence", self.confidence))
+        self._set("objective", weights_of("objective", self.objective))
+        self._set("width", count_of("width", self.width))
+        self._set("first", count_of("first", self.first))
+        self._set("keep_values", bool(self.keep_values))
+        self._set("versions", self._per_arm("versions", _version))
+        self._set("bounds", self._per_arm("bounds", range_of))
+        self._set("cost_bounds", self._per_arm("cost_bounds", range_of))
+
+    def _set(self, name: str, checked: object) -> None:
+        object.__setattr__(self, name, checked)
+
+    def _per_arm(self, name: str, check: Callable[[str, Any], Any]) -> tuple[Any, ...]:
+        """Return one checked entry per arm; none at all means that none is known."""
+        given = getattr(self, name)
+        arms = len(self.names)
+        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (0, arms):
+            raise PlanError(f"{name} needs one entry per arm, {arms}, got {given!r}")
+        return tuple(check(name, entry) for entry in given or [None] * arms)
 
     @property
     def share(self) -> float:
@@ -92,79 +104,18 @@ class Plan:
     @classmethod
     def from_json(cls, text: str) -> Plan:
         """Return the plan that `to_json` wrote."""
-        fields = json.loads(text)
-        for name in ("names", "versions", "objective"):
-            fields[name] = None if fields[name] is None else tuple(fields[name])
-        for name in ("bounds", "cost_bounds"):
-            fields[name] = tuple(None if pair is None else tuple(pair) for pair in fields[name])
-        return cls(**fields)
+        return cls(**json.loads(text))
 
 
-# -- checks that several doors share: each names the argument and the value
-
-
-def unique_names(names: Sequence[str]) -> None:
-    """Refuse two arms of one name."""
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
-
-
-def choice(name: str, value: object, allowed: Any) -> None:
-    """Refuse a value that is not one of a Literal's."""
-    options = get_args(allowed)
-    if value not in options:
-        raise PlanError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
-
-
-def fraction_of(name: str, value: object) -> float:
-    """Return a number strictly between 0 and 1."""
-    number = _number(name, value)
-    if not 0 < number < 1:
-        raise PlanError(f"{name} must lie between 0 and 1, got {value!r}")
-    return number
-
-
-def count_of(name: str, value: object) -> int:
-    """Return a whole number of at least 1; 1e6 counts as one.
-
-    >>> count_of("draws", 1e6)
-    1000000
-    """
-    number = _number(name, value)
-    if not (number >= 1 and number.is_integer()):
-        raise PlanError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(number)
-
-
-def positive(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a finite number above zero (or from zero)."""
-    number = _number(name, value)
-    if not (number > 0 or (zero and number == 0)) or math.isinf(number):
+def _policy(policy: object) -> dict[str, Any]:
+    if not isinstance(policy, Mapping) or not isinstance(policy.get("name"), str):
         raise PlanError(
-            f"{name} must be a {'number of at least' if zero else 'finite number above'} 0, "
-            f"got {value!r}"
+            f"policy must be a mapping with a name, such as {{'name': 'greedy'}}, got {policy!r}"
         )
-    return number
+    return dict(policy)
 
 
-def weights_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | None:
-    """Return one non-negative weight per component, not all zero."""
-    if value is None:
-        return None
-    try:
-        weights = tuple(positive(name, weight, zero=True) for weight in value)
-    except TypeError:
-        raise PlanError(f"{name} must be a sequence of weights, got {value!r}") from None
-    if not any(weights):
-        raise PlanError(f"{name} must have a weight above 0, got {value!r}")
-    return weights
-
-
-def _number(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise PlanError(f"{name} must be a number, got {value!r}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise PlanError(f"{name} must be a number that fits a double, got {value!r}") from None
+def _version(name: str, version: object) -> str | None:
+    if version is not None and not isinstance(version, str):
+        raise PlanError(f"{name} must be strings or None, got {version!r}")
+    return version

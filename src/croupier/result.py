@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Sequence
+from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
+from croupier.checks import fraction_of
 from croupier.combine import Pooled
 from croupier.draws import Floats
 from croupier.history import History
 from croupier.intervals import Interval, half_width
 from croupier.ledger import Ledger
-from croupier.plan import Plan, fraction_of
+from croupier.plan import Plan
 from croupier.views.data import ArmSummary, Summary
 from croupier.views.data import History as Columns
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["ArmRow", "ArmRows", "Result"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,11 @@ class ArmRow:
 
 
 class ArmRows:
-    """The rows of a result: ``rows["naive"]`` by name, or iterate over all of them."""
+    """The rows of a result: ``rows["naive"]`` by name, or iterate over all of them.
+
+    A mapping but for one thing: ``for row in rows`` goes over the rows, not over their names,
+    which are ``rows.keys()``. ``in``, ``get`` and ``items`` go by name, as in any mapping.
+    """
 
     def __init__(self, rows: Sequence[ArmRow]) -> None:
         self._rows = {row.name: row for row in rows}
@@ -73,17 +81,33 @@ class ArmRows:
         """Return the names."""
         return self._rows.keys()
 
+    def values(self) -> ValuesView[ArmRow]:
+        """Return the rows."""
+        return self._rows.values()
+
+    def items(self) -> ItemsView[str, ArmRow]:
+        """Return the pairs of name and row."""
+        return self._rows.items()
+
+    @overload
+    def get(self, name: str) -> ArmRow | None: ...
+    @overload
+    def get(self, name: str, default: T) -> ArmRow | T: ...
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the row of a name, or the default if there is no such arm."""
+        return self._rows.get(name, default)
+
     def __repr__(self) -> str:
         return f"ArmRows({list(self._rows.values())!r})"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """What a run returns: numbers for scalar draws, arrays of length d for vectors.
+    """What a run returns: numbers for scalar draws, read-only arrays of length d for vectors.
 
     `interval` is (low, high) at `confidence`; `stopped` the reason why the run ended; `agreement`
-    the p-value of the hypothesis that all arms share one mean (None if that cannot be tested);
-    `cost` is in the unit of the budget, `seconds` the wall time of the run.
+    the p-value of the hypothesis that all arms share one mean (None, or NaN in an array, if that
+    cannot be tested); `cost` is in the unit of the budget, `seconds` the wall time of the run.
     """
 
     value: Any
@@ -97,12 +121,23 @@ class Result:
     arms: ArmRows
     agreement: Any
     warnings: tuple[str, ...]
-    history: History = field(repr=False)
-    plan: Plan = field(repr=False)
+    history: History
+    plan: Plan
     seed: int
-    _ledger: Ledger = field(repr=False)
-    _pooled: Pooled = field(repr=False)
-    _interval: Interval = field(repr=False)
+    _ledger: Ledger
+    _pooled: Pooled
+    _interval: Interval
+
+    def __post_init__(self) -> None:
+        own = (self.value, self.stderr, *self.interval, self.agreement)
+        rows = ((row.mean, row.stderr, row.variance, row.values) for row in self.arms)
+        for numbers in chain(own, *rows):
+            if isinstance(numbers, np.ndarray):
+                numbers.setflags(write=False)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.__post_init__()  # an array does not remember that it was read-only
 
     @property
     def unit(self) -> str:
@@ -116,6 +151,11 @@ class Result:
         value = self._ledger.value_of(self._pooled.mean)
         low, high = value - half, value + half
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
+
+    def __repr__(self) -> str:
+        from croupier.views import content
+
+        return f"<Result {content.line(self.to_dict())}>"
 
     def __str__(self) -> str:
         return self.summary()
@@ -165,7 +205,7 @@ class Result:
             "low": _plain(low),
             "high": _plain(high),
             "confidence": self.confidence,
-            "interval": self._interval.name,
+            "interval_kind": self._interval.name,
             "draws": self.draws,
             "cost": self.cost,
             "unit": self.plan.unit,
@@ -180,9 +220,9 @@ class Result:
         }
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the arms as a DataFrame, one row each, indexed by name."""
+        """Return the arms as a DataFrame, one row each, indexed by name; NaN: not known."""
         pandas = _needed("pandas", "pandas")
-        frame = pandas.DataFrame([{c: getattr(row, c) for c in _ARM_COLUMNS} for row in self.arms])
+        frame = pandas.DataFrame({column: self._cells(column) for column in _ARM_COLUMNS})
         return frame.set_index("name")  # type: ignore[no-any-return]
 
     def to_xarray(self) -> xr.Dataset:
@@ -191,24 +231,31 @@ class Result:
         component = () if self.history.scalar else ("component",)
         low, high = self.interval
         data = {
-            "value": (component, np.asarray(self.value)),
-            "stderr": (component, np.asarray(self.stderr)),
-            "low": (component, np.asarray(low)),
-            "high": (component, np.asarray(high)),
+            "value": (component, np.array(self.value)),
+            "stderr": (component, np.array(self.stderr)),
+            "low": (component, np.array(low)),
+            "high": (component, np.array(high)),
         }
         for column in _ARM_COLUMNS[1:]:
-            wide = component if column in ("mean", "stderr", "variance") else ()
-            shape = np.shape(self.value) if wide else ()
-            cells = [getattr(row, column) for row in self.arms]
-            filled = [np.full(shape, np.nan) if cell is None else cell for cell in cells]
+            wide = component if column in _WIDE else ()
             name = "arm_stderr" if column == "stderr" else column  # "stderr" is the estimate's
-            data[name] = (("arm", *wide), np.asarray(filled))
+            data[name] = (("arm", *wide), np.array(self._cells(column)))
         attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
         names = [row.name for row in self.arms]
         return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]
 
+    def _cells(self, column: str) -> list[Any]:
+        """Return one column of the arms, with NaN for what is not known."""
+        wide = column in _WIDE and not self.history.scalar
+        missing = np.full(np.shape(self.value), np.nan) if wide else np.nan
+        cells = (getattr(row, column) for row in self.arms)
+        return [missing if cell is None else cell for cell in cells]
+
 
 _ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name != "values")
+
+#: The columns that have one number per component.
+_WIDE = ("mean", "stderr", "variance")
 
 
 def _summary(row: ArmRow) -> ArmSummary:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from croupier.allocator import Allocator
 from croupier.arms.base import ArmLike, as_arms
+from croupier.checks import count_of, fraction_of, positive, weights_of
 from croupier.combine import Combiner, as_combiner, name_of
 from croupier.errors import CroupierWarning, PlanError
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
-from croupier.plan import Batching, Clock, Plan, Unit, count_of, fraction_of, positive, weights_of
+from croupier.plan import Batching, Clock, Plan, Unit
 from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import digest_of
 from croupier.result import Result
@@ -56,7 +57,8 @@ def play(table: Table, engine: Serial, budget: Budget, rule: Rule, watch: Watch)
             progress = table.progress(time.perf_counter() - began)
             reason = rule(progress)
             stop = stop or reason
-            watch.update(progress, budget.spent(progress))
+            if watch.due():
+                watch.update(progress, budget.spent(progress))
     except KeyboardInterrupt:
         if not progress.draws:
             raise
@@ -200,8 +202,15 @@ def estimate(
     began = time.perf_counter()
     with watching(progress, plan.unit) as watch:
         stopped = play(table, engine, budget, rule, watch)
+    if stopped == "callback" and isinstance(table.interval, FixedSize):
+        table.interval = ManyLooks()  # the callback has looked, and more than once
     result = table.result()
     doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
+    if stopped == "callback" and not anytime:
+        doubts.append(
+            "a callback stopped the run: the interval allows for many looks at a precision, "
+            "but not for every reason to stop; anytime=True does"
+        )
     if stopped == "interrupted":
         doubts.insert(0, "the run was interrupted: its budget is not used up")
     for doubt in doubts:

@@ -25,7 +25,8 @@ def stream(seed: int, purpose: int, ticket: int) -> np.random.Generator:
     >>> int(stream(7, DRAWS, 3).integers(10**6) - stream(7, DRAWS, 3).integers(10**6))
     0
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, ticket)))
+    sequence = np.random.SeedSequence(seed, spawn_key=(purpose, ticket))
+    return np.random.Generator(np.random.PCG64(sequence))
 
 
 def seed_from(rng: RandomLike) -> int:

@@ -28,7 +28,7 @@ def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) ->
     >>> perform(plan, coin, Batch(ticket=0, arm="coin", size=4, seed=7)).size
     4
     """
-    return outcome_of(plan, batch, _calls(plan, arm, batch), digest=digest, learner=arm.learner)
+    return outcome_of(plan, batch, _calls(plan, arm, batch), digest=digest)
 
 
 def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:

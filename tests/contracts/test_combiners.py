@@ -32,7 +32,7 @@ def ledger_of(draws: list[np.ndarray], costs: list[float] | None = None) -> Ledg
         for part in np.array_split(values, 3):
             if len(part):
                 batch = cr.Batch(ticket, f"arm{arm}", len(part), seed=7)
-                chunks = chunks_of(batch, part, np.full(len(part), cost))
+                chunks = chunks_of(batch, cr.Draws(part, np.full(len(part), cost)))
                 ledger.add(arm, outcome_of(table.plan, batch, chunks))
                 ticket += 1
     return ledger

@@ -17,7 +17,7 @@ import croupier as cr
 from croupier.draws import Draws
 from croupier.ledger import Ledger
 from croupier.policies import REGISTRY, Policy, as_policy, describe
-from croupier.policies.base import digest_of, group_of
+from croupier.policies.base import Play, digest_of, group_of
 from croupier.workers import perform
 
 pytestmark = [
@@ -91,11 +91,12 @@ class Watched:
         again = self.policy.choose(copy.deepcopy(state), ledger.copy(), pending.copy(), rng)
         assert choice == again  # deterministic, given the ledger and the ticket
         assert frozen((state, vars(ledger), pending)) == before  # and nothing has changed
-        arm, most = choice if isinstance(choice, tuple) else (choice, 1)
-        assert isinstance(arm, int)
-        assert isinstance(most, int)
-        assert 0 <= arm < len(ledger)
-        assert most >= 1
+        play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
+        assert isinstance(play.arm, int)
+        assert 0 <= play.arm < len(ledger)
+        assert play.at_most is None or (isinstance(play.at_most, int) and play.at_most >= 1)
+        assert isinstance(play.decisions, int)
+        assert play.decisions >= 1
         self.choices += 1
         return choice
 
@@ -105,10 +106,6 @@ class Watched:
         assert frozen((state, vars(ledger), dict(extra))) == before
         self.lessons += 1
         return after
-
-    @classmethod
-    def example(cls) -> Any:
-        raise NotImplementedError
 
 
 # -- what it is

@@ -36,14 +36,11 @@ class Learning:
     def start(self) -> int:
         return 0
 
-    def draw(self, rng: np.random.Generator, size: int, state: int) -> np.ndarray:
-        return rng.normal(1.0, 1.0 / (1 + state), size)
-
-    def digest(self, values: np.ndarray) -> dict[str, Any]:
-        return {"batches": 1}
+    def draw(self, rng: np.random.Generator, size: int, state: int) -> cr.Draws:
+        return cr.Draws(rng.normal(1.0, 1.0 / (1 + state), size), extra={"calls": 1})
 
     def learn(self, state: int, extra: Any) -> int:
-        return state + extra["batches"]
+        return state + extra["calls"]
 
 
 def independent(policy: str, shape: tuple[int, ...] = (), learning: bool = False) -> Game:

@@ -333,7 +333,7 @@ def test_a_decision_among_ten_thousand_arms_takes_about_a_millisecond(policy: st
     for arm in range(arms):  # past the opening, by a shorter way
         batch = cr.Batch(arm, f"arm{arm}", 20, seed=7)
         values = rng.normal(0.0, 1.0 + arm % 7, batch.size)
-        table.ledger.add(arm, outcome_of(table.plan, batch, chunks_of(batch, values, None)))
+        table.ledger.add(arm, outcome_of(table.plan, batch, chunks_of(batch, cr.Draws(values))))
     batch = table.ask()
     table.tell(batch, np.zeros(batch.size))
     times = []

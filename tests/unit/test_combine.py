@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from croupier.combine import as_combiner, guarded, inverse_variance, mean, name_of, pool
-from croupier.draws import Batch
+from croupier.draws import Batch, Draws
 from croupier.errors import PlanError
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
@@ -22,7 +22,7 @@ def ledger_of(*samples, costs=None):
         if len(sample):
             batch = Batch(k, names[k], len(sample), 0)
             cost = None if costs is None else costs[k]
-            ledger.add(k, outcome_of(plan, batch, chunks_of(batch, sample, cost)))
+            ledger.add(k, outcome_of(plan, batch, chunks_of(batch, Draws(sample, cost))))
     return ledger
 
 

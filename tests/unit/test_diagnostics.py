@@ -54,7 +54,7 @@ def test_a_biased_arm_is_named() -> None:
     arms = {"a": normal(), "odd": normal(2.0), "b": normal()}
     result = cr.estimate(arms, draws=6000, rng=7, policy="uniform")
     assert result.agreement < 1e-6
-    assert said(result, "the arms disagree (p = ")
+    assert said(result, "the arms disagree (p ")
     assert said(result, "'odd'")
     assert said(result, "at least one of them is biased")
 
@@ -81,7 +81,7 @@ def test_there_is_no_agreement_where_there_is_nothing_to_compare() -> None:
     still = {"a": normal(), "still": lambda rng, size: np.ones(size)}
     assert cr.estimate(still, draws=1000, rng=7).agreement is None
     vector = {"a": lambda rng, size: rng.random((size, 2))}
-    assert cr.estimate(vector, draws=1000, rng=7).agreement == [None, None]
+    assert np.isnan(cr.estimate(vector, draws=1000, rng=7).agreement).tolist() == [True, True]
 
 
 # -- the error bar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.workers import perform
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -118,6 +120,72 @@ def test_values_are_there_if_they_were_kept(arms: dict[str, Any]) -> None:
     assert kept.history.values("fine") is not None
     assert np.array_equal(kept.history.values("fine"), kept.arms["fine"].values)
     assert cr.estimate(arms, draws=500, rng=7).history.values("fine") is None
+
+
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_the_values_of_all_arms_are_those_of_each(shape: tuple[int, ...]) -> None:
+    arms = {
+        "a": lambda rng, size: rng.normal(1.0, 1.0, (size, *shape)),
+        "b": lambda rng, size: rng.normal(1.0, 0.2, (size, *shape)),
+        "never": lambda rng, size: rng.normal(1.0, 0.2, (size, *shape)),
+    }
+    table = cr.Allocator(tuple(arms), rng=7, policy=Alternating(), keep_values=True)
+    told: dict[str, list[Any]] = {name: [] for name in arms}
+    for _ in range(30):
+        batch = table.ask()
+        assert batch is not None
+        told[batch.arm].append(arms[batch.arm](batch.rng(), batch.size))
+        table.tell(batch, told[batch.arm][-1])
+    history = table.result().history
+    everything = history.all_values()
+    assert everything is not None
+    assert list(everything) == ["a", "b", "never"]
+    for name in ("a", "b"):
+        assert np.array_equal(everything[name], np.concatenate(told[name]))
+        assert np.array_equal(everything[name], history.values(name))
+    for values in (everything["never"], history.values("never")):
+        assert values is not None
+        assert values.shape == (0, *shape)
+
+
+class Alternating:
+    name = "alternating"
+
+    def start(self, plan: cr.Plan) -> int:
+        return 0
+
+    def choose(self, state: int, ledger: Any, pending: Any, rng: Any) -> int:
+        return state
+
+    def learn(self, state: int, ledger: Any, arm: int, extra: Any) -> int:
+        return 1 - arm
+
+
+def test_there_are_no_values_where_none_were_kept(arms: dict[str, Any]) -> None:
+    assert cr.estimate(arms, draws=500, rng=7).history.all_values() is None
+
+
+@pytest.mark.parametrize("unit", ["draws", "cost", "seconds"])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_the_batches_make_the_ledger_again(unit: str, shape: tuple[int, ...]) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, unit=unit)
+    for _ in range(50):
+        batch = table.ask()
+        assert batch is not None
+        values = batch.rng().normal(1.0, 1.0 if batch.arm == "a" else 0.1, (batch.size, *shape))
+        table.tell(batch, values, None if unit == "draws" else 0.5 + batch.rng().random(batch.size))
+    again = table.result().history.ledger()
+    assert pickle.dumps(vars(again)) == pickle.dumps(vars(table.ledger.copy()))
+    before = table.ledger.draws
+    again.add(0, outcome_of_one_draw(table))
+    assert table.ledger.draws == before
+
+
+def outcome_of_one_draw(table: cr.Allocator) -> Any:
+    batch = cr.Batch(0, "a", 1, 7)
+    shape = () if table.result().history.scalar else (3,)
+    plan = cr.Plan(names=("a", "b"), seed=7)
+    return perform(plan, cr.Arm(lambda rng, size: rng.random((size, *shape)), name="a"), batch)
 
 
 def test_columns_are_copies_that_may_be_written_to(

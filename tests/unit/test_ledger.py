@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from croupier.draws import Batch
+from croupier.draws import Batch, Draws
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import Plan
@@ -20,7 +20,7 @@ PLAN = Plan(names=("a", "b", "c"), seed=0)
 def outcome(values, ticket=0, arm="a", chunk=10_000, plan=PLAN, costs=None):
     values = np.asarray(values, dtype=float)
     batch = Batch(ticket, arm, len(values), 0, chunk)
-    return outcome_of(plan, batch, chunks_of(batch, values, costs))
+    return outcome_of(plan, batch, chunks_of(batch, Draws(values, costs)))
 
 
 def ledger_of(*parts, chunk=10_000):

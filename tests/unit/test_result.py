@@ -7,6 +7,7 @@ import io
 import json
 import math
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -140,6 +141,57 @@ def test_the_arms_are_a_mapping_and_rows(kind: str, results: dict[str, cr.Result
 
 
 @every
+def test_the_arms_go_by_name_as_any_mapping_does(kind: str, results: dict[str, cr.Result]) -> None:
+    arms = results[kind].arms
+    names = list(results[kind].plan.names)
+    assert list(arms.values()) == list(arms)
+    assert [name for name, _ in arms.items()] == names
+    assert all(row is arms[name] for name, row in arms.items())
+    assert dict(arms) == dict(arms.items())  # type: ignore[call-overload]
+    assert arms.get(names[0]) is arms[names[0]]
+    assert arms.get("nobody") is None
+    assert arms.get("nobody", 3) == 3
+
+
+def arrays_of(result: cr.Result) -> dict[str, np.ndarray]:
+    """Return every array that a result has, by where it is."""
+    found: dict[str, Any] = {"low": result.interval[0], "high": result.interval[1]}
+    found |= {name: getattr(result, name) for name in ("value", "stderr", "agreement")}
+    for row in result.arms:
+        for name in ("mean", "stderr", "variance", "values"):
+            found[f"{row.name}.{name}"] = getattr(row, name)
+    return {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
+
+
+@pytest.mark.parametrize("kind", ["vector", "length one", "fifty", "kept"])
+def test_the_arrays_of_a_result_cannot_be_written_to(
+    kind: str, results: dict[str, cr.Result]
+) -> None:
+    result = results[kind]
+    for copied in (result, dataclasses.replace(result), pickle.loads(pickle.dumps(result))):
+        arrays = arrays_of(copied)
+        assert arrays
+        for name, array in arrays.items():
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+            assert not array.flags.writeable, name
+
+
+def test_a_table_goes_on_after_its_result_was_looked_at() -> None:
+    def played(look: bool) -> cr.Result:
+        table = cr.Allocator(["a", "b"], rng=7)
+        for _ in range(30):
+            batch = table.ask()
+            assert batch is not None
+            table.tell(batch, batch.rng().normal(1.0, 1.0, (batch.size, 3)))
+            if look:
+                table.result()
+        return table.result()
+
+    assert np.array_equal(played(True).value, played(False).value)
+
+
+@every
 def test_shares_weights_and_draws_add_up(kind: str, results: dict[str, cr.Result]) -> None:
     result = results[kind]
     rows = list(result.arms)
@@ -171,6 +223,19 @@ def test_what_is_not_known_of_an_arm_is_none(results: dict[str, cr.Result]) -> N
     assert once.draws == 1
     assert once.mean is not None
     assert once.variance is once.stderr is once.efficiency is None
+
+
+def test_the_agreement_of_a_vector_is_an_array_with_nan_where_it_cannot_be_tested() -> None:
+    def half(rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.column_stack([rng.normal(1.0, 1.0, size), np.ones(size)])
+
+    result = cr.estimate({"a": half, "b": half}, draws=5000, rng=7, policy="uniform")
+    assert isinstance(result.agreement, np.ndarray)
+    assert result.agreement.dtype == np.float64
+    assert 0 < result.agreement[0] <= 1
+    assert np.isnan(result.agreement).tolist() == [False, True]
+    assert result.to_dict()["agreement"] == pytest.approx(result.agreement.tolist(), nan_ok=True)
+    assert "component 0 of 2" in str(result)
 
 
 # -- faces
@@ -219,8 +284,26 @@ def test_rich_prints_a_result(kind: str, results: dict[str, cr.Result]) -> None:
 
 
 def test_the_representation_is_short_enough_to_read(results: dict[str, cr.Result]) -> None:
-    assert repr(results["scalar"]).startswith("Result(value=")
-    assert "array(" not in repr(results["kept"])
+    result = results["scalar"]
+    text = repr(result)
+    assert re.fullmatch(
+        r"<Result [\d.]+ ± [\d.]+, 95% interval \[[\d.]+, [\d.]+\], 5,000 draws>", text
+    )
+    first = str(result).splitlines()[0].split("   ")
+    assert text == f"<Result {', '.join(first)}, 5,000 draws>"
+    number = r"[\d.]+ ± [\d.]+"
+    for kind, more in (("vector", ""), ("fifty", r", \.\.\. 47 more")):
+        shown = rf"\[{number}, {number}, {number}{more}\], each with its 95% interval, "
+        assert re.match(f"<Result {shown}", repr(results[kind])), repr(results[kind])
+
+
+@every
+def test_the_representation_is_one_line(kind: str, results: dict[str, cr.Result]) -> None:
+    text = repr(results[kind])
+    assert text.startswith("<Result ")
+    assert text.endswith(("draws>", "draw>"))
+    assert "\n" not in text
+    assert len(text) < 160
 
 
 # -- plain data
@@ -231,7 +314,7 @@ def test_a_result_is_plain_data_for_json(kind: str, results: dict[str, cr.Result
     result = results[kind]
     data = json.loads(json.dumps(result.to_dict()))
     assert set(data) == {
-        "value", "stderr", "low", "high", "confidence", "interval", "draws", "cost", "unit",
+        "value", "stderr", "low", "high", "confidence", "interval_kind", "draws", "cost", "unit",
         "seconds", "stopped", "agreement", "policy", "combine", "seed", "warnings", "arms",
     }  # fmt: skip
     assert np.array_equal(data["value"], result.value)
@@ -248,6 +331,22 @@ def test_a_result_becomes_a_data_frame(kind: str, results: dict[str, cr.Result])
     assert frame.index.name == "name"
     assert frame["draws"].sum() == result.draws
     assert {"share", "mean", "variance", "cost_per_draw", "efficiency"} <= set(frame.columns)
+    assert frame["draws"].dtype == np.int64
+    wide = {"mean", "stderr", "variance"} if np.ndim(result.value) else set()
+    for column in set(frame.columns) - {"draws"} - wide:
+        assert frame[column].dtype == np.float64, column
+    for column in wide:
+        assert all(np.shape(cell) == np.shape(result.value) for cell in frame[column]), column
+
+
+def test_what_is_not_known_is_nan_in_a_data_frame(results: dict[str, cr.Result]) -> None:
+    row = results["never drawn"].to_pandas().loc["fine"]
+    unknown = ["mean", "stderr", "variance", "cost_per_draw", "efficiency"]
+    assert row[unknown].isna().all()
+    assert row[["draws", "share", "weight"]].tolist() == [0, 0, 0]
+    pair = {"a": vector(1.0), "b": vector(0.1)}
+    frame = cr.estimate(pair, draws=50, rng=7, policy=cr.policies.Fixed("a")).to_pandas()
+    assert np.isnan(frame.loc["b", "mean"]).tolist() == [True] * 3
 
 
 @every

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from croupier.checks import Range, unique_names
 from croupier.draws import Draws
 from croupier.errors import PlanError
-from croupier.plan import Range, positive, unique_names
 
 __all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]
 
@@ -27,13 +27,10 @@ class Learner(Protocol):
         """Return the state before any draw."""
 
     def draw(self, rng: np.random.Generator, size: int, state: Any) -> Any:
-        """Return `size` values, unbiased whatever the state."""
+        """Return `size` values, unbiased whatever the state, or `Draws(values, extra=...)`."""
 
-    def digest(self, values: Any) -> Mapping[str, Any]:
-        """Return what the arm wants to learn from a batch, as small arrays."""
-
-    def learn(self, state: Any, extra: Mapping[str, Any]) -> Any:
-        """Return the next state; must not change the old one."""
+    def learn(self, state: Any, extra: Any) -> Any:
+        """Return the next state from the `extra` of one call; must not change the old one."""
 
 
 DrawFunction: TypeAlias = Callable[[np.random.Generator, int], Any]
@@ -58,14 +55,11 @@ class Arm:
     name: str | None = None
     bounds: Range | None = None
     cost_bounds: Range | None = None
-    timeout: float | None = None
     version: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("bounds", "cost_bounds"):
             object.__setattr__(self, name, _range(name, getattr(self, name)))
-        if self.timeout is not None:
-            positive("timeout", self.timeout)
         if self.name is not None and not isinstance(self.name, str):
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         learner = self.learner
@@ -128,8 +122,10 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
     """
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
-    elif isinstance(arms, Arm) or not isinstance(arms, Iterable):
-        raise PlanError(f"arms must be a mapping name -> arm, got {arms!r}; a single arm: {{...}}")
+    elif isinstance(arms, Arm | Set) or not isinstance(arms, Iterable):
+        raise PlanError(
+            f"arms must be a mapping name -> arm, or a sequence in an order, got {arms!r}"
+        )
     else:
         pairs = [(_name_of(arm), arm) for arm in arms]
     if not pairs:

@@ -9,6 +9,7 @@ from typing import Any, TypeGuard
 from croupier.errors import PlanError
 from croupier.policies.base import Policy as Policy
 from croupier.policies.base import describe as describe
+from croupier.policies.base import lacks_of
 from croupier.policies.baselines import ExploreThenCommit as ExploreThenCommit
 from croupier.policies.baselines import Fixed as Fixed
 from croupier.policies.baselines import Greedy as Greedy
@@ -36,15 +37,21 @@ def as_policy(policy: str | Mapping[str, Any] | Policy) -> Policy:
     """
     if isinstance(policy, type):
         raise PlanError(f"policy must be a policy, got the class {policy.__name__}: call it")
-    if isinstance(policy, Policy):
-        return policy
+    if not isinstance(policy, str | Mapping):
+        if not (lacks := lacks_of(policy)):
+            return policy
+        if len(lacks) < 4:
+            raise PlanError(
+                f"policy {policy!r} has no {', '.join(lacks)}: "
+                "a policy needs name, start, choose and learn"
+            )
     spec = dict(policy) if isinstance(policy, Mapping) else {"name": policy}
     name = spec.pop("name", None)
     name = VarianceThompson.name if name == "auto" else name
     if not isinstance(name, str) or name not in REGISTRY:
         raise PlanError(
             f"unknown policy {policy!r}; the policies are auto, {', '.join(sorted(REGISTRY))}, "
-            "or an object with start, choose and learn"
+            "or an object with name, start, choose and learn"
         )
     try:
         return REGISTRY[name](**spec)

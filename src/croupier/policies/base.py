@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
-from typing import Any, ClassVar, Final, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from croupier.plan import Plan
 __all__ = [
     "Choice",
     "Digest",
+    "Play",
     "Policy",
     "Random",
     "describe",
     "digest_of",
     "group_of",
+    "lacks_of",
     "objective_weights",
     "opening",
     "smallest",
@@ -29,8 +31,17 @@ __all__ = [
 #: Builds the random stream of a decision; call it only when there is something to toss.
 Random: TypeAlias = Callable[[], np.random.Generator]
 
-#: An arm's index, or (index, at most so many draws).
-Choice: TypeAlias = int | tuple[int, int]
+
+class Play(NamedTuple):
+    """A choice with more to say: at most so many draws, or so many decisions in one."""
+
+    arm: int
+    at_most: int | None = None
+    decisions: int = 1
+
+
+#: An arm's index, (index, at most so many draws), or a Play.
+Choice: TypeAlias = int | tuple[int, int] | Play
 
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
 
@@ -45,7 +56,8 @@ class Policy(Protocol):
 
     A policy is a frozen dataclass: its fields are its parameters, its state is whatever `start`
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
-    batch to small arrays where they are made, and ``group``: sizes are multiples of it.
+    batch to small arrays where they are made, and ``group``: sizes are multiples of it. To be
+    registered it needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -62,9 +74,17 @@ class Policy(Protocol):
         `ledger` has the batch already; `extra` is what `digest` made of its draws.
         """
 
-    @classmethod
-    def example(cls) -> Self:
-        """Return a policy for arms 'a' and 'b', for the contract tests."""
+
+def lacks_of(thing: object) -> list[str]:
+    """Return what a thing lacks to be a policy.
+
+    >>> lacks_of("greedy")
+    ['name', 'start', 'choose', 'learn']
+    """
+    named = isinstance(getattr(thing, "name", None), str)
+    methods = ("start", "choose", "learn")
+    lacking = [method for method in methods if not callable(getattr(thing, method, None))]
+    return lacking if named else ["name", *lacking]
 
 
 def digest_of(policy: Policy) -> Digest | None:

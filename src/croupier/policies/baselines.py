@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from croupier.checks import count_of
 from croupier.draws import Floats
 from croupier.errors import PlanError
 from croupier.ledger import Ledger
-from croupier.plan import Plan, count_of
+from croupier.plan import Plan
 from croupier.policies.base import Choice, Random, objective_weights, opening, smallest
 
 __all__ = ["ExploreThenCommit", "Fixed", "Greedy", "Uniform"]

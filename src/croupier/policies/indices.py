@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -13,9 +14,11 @@ __all__ = ["log_variance_bound", "shared_mean_guard", "variance_draw"]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
-#: The guard is swept twice, so that an arm which it raised no longer misleads the others; a third
-#: sweep changes nothing that can be measured.
-_SWEEPS: Final = 2
+#: Up to so many variances the guard visits arm by arm; beyond, it sweeps over all of them until
+#: none moves by much, at most so often.
+_FEW: Final = 400
+_SWEEPS: Final = 12
+_STILL: Final = 0.3
 
 
 def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:
@@ -44,9 +47,37 @@ def shared_mean_guard(
     Returns V (K, d), of no meaning for arms that have not varied, and, per component, the
     precision A and mean M/A of all arms that vary.
     """
-    if not variance.any():
-        nothing = np.zeros(variance.shape[1])
-        return variance, nothing, nothing
+    if variance.size > _FEW:
+        return _swept(count, mean, variance)
+    n, visited = count.tolist(), []
+    for x, s2 in zip(mean.T.tolist(), variance.T.tolist(), strict=True):
+        visited.append(visit(n, x, s2))
+    v, a, m = zip(*visited, strict=True)
+    return np.array(v).T, np.array(a), np.array(m)
+
+
+def visit(n: list[float], x: list[float], s2: list[float]) -> tuple[list[float], float, float]:
+    """Visit the arms of one component in descending variance; return V, A and M/A.
+
+    >>> visit([100.0, 100.0], [0.0, 3.0], [1.0, 0.01])  # the second claims too much
+    ([1.0, 196.0], 100.510, 0.01523)
+    """
+    v = list(s2)
+    a = m = 0.0
+    for k in sorted(range(len(s2)), key=s2.__getitem__, reverse=True):
+        if s2[k] == 0:
+            break
+        if a > 0:
+            d = abs(x[k] - m / a) - 2 / math.sqrt(a)
+            if d > 0:
+                v[k] = max(v[k], n[k] * d * d / 4)
+        a += n[k] / v[k]
+        m += n[k] * x[k] / v[k]
+    return v, a, m / a if a else 0.0
+
+
+def _swept(count: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the same for many arms: all at once, again and again until it settles."""
     order = _descending(variance)
     # One component is indexed by rows, which is much faster than by pairs.
     rows = order[:, 0] if order.shape[1] == 1 else (order, np.arange(order.shape[1]))
@@ -59,10 +90,11 @@ def shared_mean_guard(
         a, m = np.maximum(w.cumsum(axis=0), _TINY), (w * x).cumsum(axis=0)
         # An arm is compared with those visited before it; the first has nobody to agree with.
         d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
-        raised = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
-        if not (raised > v[1:]).any():
+        new = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
+        settled = (np.abs(new - v[1:]) <= _STILL * new).all()
+        v[1:] = new
+        if settled:
             break
-        v[1:] = raised
     guarded = np.empty_like(v)
     guarded[rows] = v
     return guarded, np.where(n.any(axis=0), a[-1], 0.0), m[-1] / a[-1]

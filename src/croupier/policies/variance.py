@@ -10,17 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
+from croupier.checks import positive
 from croupier.draws import Floats
 from croupier.ledger import Ledger
 from croupier.plan import Plan
-from croupier.policies.base import Choice, Random, objective_weights, opening, smallest
+from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
 from croupier.policies.indices import log_variance_bound, shared_mean_guard, variance_draw
 
 __all__ = ["VarianceLCB", "VarianceThompson"]
+
+#: Decisions in a row that one batch may stand for, and scores that one decision may compute.
+_DECISIONS: Final = 4
+_SCORES: Final = 2000
+
+#: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
+_AHEAD: Final = 0.01
 
 
 @dataclass(frozen=True)
@@ -35,6 +43,9 @@ class VarianceThompson:
     name: ClassVar[str] = "variance-thompson"
     floor: float = 0.5
 
+    def __post_init__(self) -> None:
+        positive("floor", self.floor, zero=True)
+
     def start(self, plan: Plan) -> Plan:
         return plan
 
@@ -43,13 +54,21 @@ class VarianceThompson:
             return forced
         belief = _believe(state, ledger)
         random = rng()
-        chi2 = 2 * random.standard_gamma(belief.df / 2)[:, None]  # chisquare(df), but faster
+        # As many posterior draws in a row as agree are as many decisions in one batch.
+        shape = (_in_a_row(state, ledger), len(ledger), 1)
+        # Half a chi-square is a gamma draw, and single precision is plenty for a posterior.
+        half_df = (belief.df / 2).astype(np.float32)
+        gamma = random.standard_gamma(half_df, shape[:2], dtype=np.float32)
+        chi2 = 2 * gamma[..., None].astype(np.float64)
         score = variance_draw(belief.variance, belief.df[:, None], chi2)
         if belief.flat.any():
-            doubt = np.abs(random.standard_normal(len(ledger)))[:, None]
-            patience = random.standard_exponential(len(ledger))[:, None]
-            score = np.where(belief.flat, belief.unseen(ledger, doubt) / patience, score)
-        return smallest(ledger.price * (score @ belief.objective))
+            doubt = np.abs(random.standard_normal(shape))
+            patience = random.standard_exponential(shape)
+            score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
+        scores = ledger.price * (score @ belief.objective)
+        arm = smallest(scores[0])
+        others = scores.argmin(axis=1) != arm
+        return Play(arm, decisions=int(others.argmax()) if others.any() else len(scores))
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
         return state
@@ -66,6 +85,9 @@ class VarianceLCB:
     name: ClassVar[str] = "variance-lcb"
     floor: float = 0.5
 
+    def __post_init__(self) -> None:
+        positive("floor", self.floor, zero=True)
+
     def start(self, plan: Plan) -> Plan:
         return plan
 
@@ -76,8 +98,7 @@ class VarianceLCB:
         total = ledger.draws
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if belief.flat.any():
-            unseen = belief.unseen(ledger, np.full((len(ledger), 1), 0.8)) / np.log(total)
-            score = np.where(belief.flat, unseen, score)
+            score = np.where(belief.flat, belief.unseen(ledger, 0.8, math.log(total)), score)
         return smallest(ledger.price * (score @ belief.objective))
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
@@ -98,16 +119,31 @@ class _Belief(NamedTuple):
     centre: Floats  # (d,), M/A
     objective: Floats  # (d,)
 
-    def unseen(self, ledger: Ledger, doubt: Floats) -> Floats:
-        """Return n B^2, the score of an arm that has shown no variation in n draws.
+    def unseen(self, ledger: Ledger, doubt: Floats | float, patience: Floats | float) -> Floats:
+        """Return n B^2/patience, the score of an arm that has shown no variation in n draws.
 
         It may simply not have seen its rare event: B = |x - M/A| + doubt/sqrt(A) is how far off
-        the others say it could be.
+        the others say it could be. An arm that varies in other components is alive, and exact
+        in this one as far as anybody can tell: it counts as the worst of the others at most.
         """
         known = np.maximum(self.precision, np.finfo(float).tiny)
         off = np.abs(ledger.mean - self.centre) + doubt / np.sqrt(known)
         # Where no arm varies there is nothing to compare with.
-        return ledger.count[:, None] * np.square(np.where(self.precision > 0, off, 0.0))
+        off = np.where(self.precision > 0, off, 0.0)
+        score = ledger.count[:, None] * np.square(off) / patience
+        if self.flat.shape[1] == 1:
+            return score
+        worst = np.where(self.flat, 0.0, self.variance).max(axis=0)
+        alive = ~self.flat.all(axis=1, keepdims=True)
+        return np.where(alive, np.minimum(score, worst), score)
+
+
+def _in_a_row(plan: Plan, ledger: Ledger) -> int:
+    """Return how many decisions may be made at once: what is out stays within a quarter or so.
+
+    Among very many arms one decision is costly enough.
+    """
+    return max(1, min(_DECISIONS // plan.width, _SCORES // len(ledger)))
 
 
 def _believe(plan: Plan, ledger: Ledger) -> _Belief:
@@ -140,5 +176,6 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         missing = least * dear - draws
         if (missing > 0).any():
             arm = int(np.where(missing > 0, draws, np.inf).argmin())
-            return arm, int(missing[arm]) + 1
+            ahead = min(least, _AHEAD * ledger.draws / len(ledger)) * float(dear[arm])
+            return arm, int(missing[arm] + ahead) + 1
     return None

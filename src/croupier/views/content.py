@@ -11,10 +11,11 @@ import numpy as np
 from croupier.views import formats
 from croupier.views.data import ArmSummary, Summary, components
 
-__all__ = ["Column", "Content", "content", "fit"]
+__all__ = ["Column", "Content", "content", "fit", "line"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
+MOST_IN_A_LINE = 3
 WAYS = {
     "fixed-size": "",
     "many-looks": "valid over many looks",
@@ -56,18 +57,14 @@ def content(summary: Summary) -> Content:
     """Say it all, in strings."""
     vector = np.ndim(summary["value"]) > 0
     arms, shares = _arms(summary, vector)
-    interval = f"{formats.level(summary['confidence'])} interval"
-    way = WAYS.get(summary["interval"], summary["interval"])
+    interval = _interval(summary)
+    way = WAYS.get(summary["interval_kind"], summary["interval_kind"])
     if vector:
         estimate = formats.count(len(components(summary["value"])), "component")
         interval = f"each with its {interval}"
     else:
-        value, error, low, high = (
-            components(x)[0]
-            for x in (summary["value"], summary["stderr"], summary["low"], summary["high"])
-        )
-        estimate = formats.number(value, error)
-        interval += f" {formats.bracket(low, high, value, error)}"
+        estimate, ends = _estimates(summary)[0]
+        interval += f" {ends}"
     return Content(
         estimate=estimate,
         interval=f"{interval}, {way}" if way else interval,
@@ -78,6 +75,25 @@ def content(summary: Summary) -> Content:
         notes=_notes(summary),
         warnings=list(summary["warnings"]),
     )
+
+
+def line(summary: Summary) -> str:
+    """The answer in one line; of a vector, the first components.
+
+    >>> from croupier.views.data import example
+    >>> line(example())
+    '0.5026 ± 0.0033, 95% interval [0.4961, 0.5091], 1,000 draws'
+    """
+    pairs = _estimates(summary)
+    if np.ndim(summary["value"]) == 0:
+        estimate, ends = pairs[0]
+        answer = f"{estimate}, {_interval(summary)} {ends}"
+    else:
+        shown = [estimate for estimate, _ in pairs[:MOST_IN_A_LINE]]
+        if more := len(pairs) - len(shown):
+            shown.append(f"... {more:,} more")
+        answer = f"[{', '.join(shown)}], each with its {_interval(summary)}"
+    return f"{answer}, {formats.count(summary['draws'], 'draw')}"
 
 
 def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
@@ -128,7 +144,7 @@ def _notes(summary: Summary) -> list[str]:
     return notes
 
 
-def _agreement(agreement: float | list[float | None] | None) -> str:
+def _agreement(agreement: float | list[float] | None) -> str:
     values = components(agreement)  # None becomes NaN
     tested = [(p, i) for i, p in enumerate(values) if not math.isnan(p)]
     if not tested:
@@ -139,20 +155,27 @@ def _agreement(agreement: float | list[float | None] | None) -> str:
     return f"smallest {formats.p_value(p)} (component {i} of {len(values)})"
 
 
+def _interval(summary: Summary) -> str:
+    return f"{formats.level(summary['confidence'])} interval"
+
+
+def _estimates(summary: Summary) -> list[tuple[str, str]]:
+    """Each component's estimate and its interval."""
+    keys = summary["value"], summary["stderr"], summary["low"], summary["high"]
+    rows = zip(*(components(x) for x in keys), strict=True)
+    return [(formats.number(v, e), formats.bracket(low, high, v, e)) for v, e, low, high in rows]
+
+
 def _components(summary: Summary) -> list[Column]:
     """The first components of a vector, one per row."""
-    keys = summary["value"], summary["stderr"], summary["low"], summary["high"]
-    rows = list(zip(*(components(x) for x in keys), strict=True))
+    rows = _estimates(summary)
     shown, more = rows[:MOST_COMPONENTS], len(rows) - MOST_COMPONENTS
     end = [f"... {more:,} more"] if more > 0 else []
     blank = [""] * len(end)
     return [
         Column("component", [*map(str, range(len(shown))), *end], right=False, rest=more > 0),
-        Column("estimate", [formats.number(v, e) for v, e, _, _ in shown] + blank),
-        Column(
-            f"{formats.level(summary['confidence'])} interval",
-            [formats.bracket(low, high, v, e) for v, e, low, high in shown] + blank,
-        ),
+        Column("estimate", [estimate for estimate, _ in shown] + blank),
+        Column(_interval(summary), [ends for _, ends in shown] + blank),
     ]
 
 

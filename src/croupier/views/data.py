@@ -35,13 +35,13 @@ class Summary(TypedDict):
     low: float | list[float]
     high: float | list[float]
     confidence: float
-    interval: str  # "fixed-size" | "many-looks" | "anytime"
+    interval_kind: str  # "fixed-size" | "many-looks" | "anytime"
     draws: int
     cost: float
     unit: str  # "draws" | "seconds" | "cost"
     seconds: float  # wall time of the run
     stopped: str | None  # None: it is still going on
-    agreement: float | list[float | None] | None  # p-value; None: not testable
+    agreement: float | list[float] | None  # p-value; None, or NaN in a list: not testable
     policy: str
     combine: str
     seed: int
@@ -103,7 +103,7 @@ def example() -> Summary:
         low=0.4961,
         high=0.5091,
         confidence=0.95,
-        interval="fixed-size",
+        interval_kind="fixed-size",
         draws=1000,
         cost=1000.0,
         unit="draws",

@@ -47,6 +47,24 @@ def _notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
+class Standing(Protocol):
+    """What a display reads of a run's progress, and only when it is due.
+
+    Value and half-width are floats, or sequences of d of them.
+    """
+
+    @property
+    def draws(self) -> int: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def value(self) -> Any: ...
+    @property
+    def half_width(self) -> Any: ...
+    @property
+    def leader(self) -> str: ...
+
+
 def estimate_line(value: object, half_width: object) -> str:
     """The estimate so far; of a vector, the first component.
 
@@ -74,14 +92,15 @@ class Live:
     ``due()`` says whether an update would show, so that nothing is computed for an update that
     would not. Draws on stderr, at most ``refresh`` times a second.
 
-    >>> with Live() as live:  # doctest: +SKIP
+    >>> with Live("draws") as live:  # doctest: +SKIP
     ...     if live.due():
-    ...         live.update(0.42, 1.2345, 0.0012, "tilted", 410_000, 410_000.0, "draws")
+    ...         live.update(progress, 0.42)
     """
 
-    def __init__(self, console: Console | None = None, refresh: float = 10) -> None:
+    def __init__(self, unit: str, console: Console | None = None, refresh: float = 10) -> None:
         if not refresh > 0:
             raise ValueError(f"refresh must be positive, got {refresh!r}")
+        self._unit = unit
         self._console = console
         self._period = 1 / refresh
         self._start = self._next = perf_counter()
@@ -109,20 +128,10 @@ class Live:
         """Would an update show now?"""
         return perf_counter() >= self._next
 
-    def update(
-        self,
-        fraction: float,
-        value: object,
-        half_width: object,
-        leader: str,
-        draws: int,
-        cost: float,
-        unit: str,
-    ) -> None:
+    def update(self, progress: Standing, fraction: float) -> None:
         """Show where the run is; returns at once when nothing is due.
 
-        ``fraction``: of the budget that is spent, from 0 to 1. Value and half-width are floats, or
-        sequences of d of them.
+        ``fraction``: of the budget that is spent, from 0 to 1.
         """
         if perf_counter() < self._next or self._screen is None:
             return
@@ -136,9 +145,9 @@ class Live:
             fraction,
             formats.duration(_whole(elapsed)),
             f"{formats.duration(_whole(left))} left" if left is not None else "",
-            estimate_line(value, half_width),
-            spent_line(draws, cost, unit),
-            leader,
+            estimate_line(progress.value, progress.half_width),
+            spent_line(progress.draws, progress.cost, self._unit),
+            progress.leader,
         )
         self._next = perf_counter() + self._period
 
@@ -239,9 +248,10 @@ class LogProgress:
     A run that takes less says nothing.
     """
 
-    def __init__(self, every: float = 10.0) -> None:
+    def __init__(self, unit: str, every: float = 10.0) -> None:
         if not every >= 0:
             raise ValueError(f"every must not be negative, got {every!r}")
+        self._unit = unit
         self._period = every
         self._next = perf_counter() + every
 
@@ -261,50 +271,25 @@ class LogProgress:
         """Would an update be logged now?"""
         return perf_counter() >= self._next and _log.isEnabledFor(logging.INFO)
 
-    def update(
-        self,
-        fraction: float,
-        value: object,
-        half_width: object,
-        leader: str,
-        draws: int,
-        cost: float,
-        unit: str,
-    ) -> None:
+    def update(self, progress: Standing, fraction: float) -> None:
         """Log where the run is; returns at once when nothing is due."""
         if not self.due():
             return
         _log.info(
             "%.0f%%: %s, %s%s",
             100 * fraction,
-            estimate_line(value, half_width),
-            spent_line(draws, cost, unit),
-            f", led by {formats.shorten(leader, 60)}" if leader else "",
+            estimate_line(progress.value, progress.half_width),
+            spent_line(progress.draws, progress.cost, self._unit),
+            f", led by {formats.shorten(progress.leader, 60)}" if progress.leader else "",
         )
         self._next = perf_counter() + self._period
-
-
-class Standing(Protocol):
-    """What a watch reads of a run's progress, and only when it is due."""
-
-    @property
-    def draws(self) -> int: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def value(self) -> Any: ...
-    @property
-    def half_width(self) -> Any: ...
-    @property
-    def leader(self) -> str: ...
 
 
 class Watch:
     """Shows a run's progress on a display, from the moment that the run turns out to last."""
 
-    def __init__(self, display: Live | LogProgress | None, unit: str) -> None:
+    def __init__(self, display: Live | LogProgress | None) -> None:
         self._display = display
-        self._unit = unit
         self._from = perf_counter() + _PATIENCE
         self._open = False
 
@@ -320,27 +305,23 @@ class Watch:
         if self._open and self._display is not None:
             self._display.__exit__(kind, error, trace)
 
-    def update(self, progress: Standing, fraction: float) -> None:
-        """Show where the run is, if that is due."""
+    def due(self) -> bool:
+        """Would an update show now?"""
         if self._display is None or perf_counter() < self._from:
-            return
+            return False
+        return not self._open or self._display.due()
+
+    def update(self, progress: Standing, fraction: float) -> None:
+        """Show where the run is."""
+        assert self._display is not None
         if not self._open:
             self._display.__enter__()
             self._open = True
-        if self._display.due():
-            self._display.update(
-                fraction,
-                progress.value,
-                progress.half_width,
-                progress.leader,
-                progress.draws,
-                progress.cost,
-                self._unit,
-            )
+        self._display.update(progress, fraction)
 
 
 def watching(progress: bool | None, unit: str) -> Watch:
     """Return what shows a run's progress: a bar if wanted or watched, else the log, or nothing."""
     if progress or (progress is None and interactive()):
-        return Watch(Live(), unit)
-    return Watch(LogProgress() if progress is None else None, unit)
+        return Watch(Live(unit))
+    return Watch(LogProgress(unit) if progress is None else None)

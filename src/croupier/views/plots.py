@@ -259,10 +259,8 @@ def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None
     axes.set_xlabel("precision per cost, relative to the best arm")
     left_out = len(summary["arms"]) - len(shown)
     if left_out:
-        axes.text(
-            1.0, 0.02, f"and {formats.count(left_out, 'more arm')}", ha="right", fontsize=8,
-            color=FAINT, transform=axes.transAxes,
-        )  # fmt: skip
+        more = f"and {formats.count(left_out, 'more arm')}" if shown else "no arm has varied"
+        axes.text(1.0, 0.02, more, ha="right", fontsize=8, color=FAINT, transform=axes.transAxes)
 
 
 def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:

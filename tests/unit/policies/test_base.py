@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import croupier as cr
 from croupier import policies
 from croupier.errors import PlanError
 from croupier.ledger import Ledger
@@ -67,6 +68,41 @@ def test_what_is_no_policy_is_refused_with_those_there_are(spec: Any) -> None:
         policies.as_policy(spec)
     assert all(name in str(caught.value) for name in policies.REGISTRY)
     assert repr(spec) in str(caught.value)
+
+
+class Bare:
+    """As little as a policy can have."""
+
+    name = "bare"
+
+    def start(self, plan: Plan) -> int:
+        return 0
+
+    def choose(self, state: int, ledger: Ledger, pending: Any, rng: Any) -> int:
+        return state
+
+    def learn(self, state: int, ledger: Ledger, arm: int, extra: Any) -> int:
+        return (arm + 1) % len(ledger)
+
+
+def test_an_object_with_a_name_start_choose_and_learn_is_a_policy(arms: dict[str, Any]) -> None:
+    policy = Bare()
+    assert isinstance(policy, policies.Policy)
+    assert policies.as_policy(policy) is policy
+    result = cr.estimate(arms, draws=200, policy=policy, rng=7)
+    assert result.plan.policy == {"name": "bare"}
+    assert min(row.draws for row in result.arms) > 50
+
+
+@pytest.mark.parametrize("lacking", ["name", "start", "choose", "learn"])
+def test_a_policy_that_lacks_something_is_told_what(
+    lacking: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(Bare, lacking)
+    policy: Any = Bare()
+    with pytest.raises(PlanError, match=rf"^policy <.*Bare.*> has no {lacking}: a policy needs "):
+        policies.as_policy(policy)
+    assert not isinstance(policy, policies.Policy)
 
 
 def test_a_parameter_that_a_policy_does_not_have_is_refused() -> None:

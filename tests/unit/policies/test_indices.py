@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from croupier.policies.indices import log_variance_bound, shared_mean_guard, variance_draw
+from croupier.policies.indices import (
+    _swept,
+    log_variance_bound,
+    shared_mean_guard,
+    variance_draw,
+    visit,
+)
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -98,3 +104,45 @@ def test_the_guard_only_ever_raises(arms: int, components: int, seed: int) -> No
     assert np.isfinite(guarded).all()
     assert (precision > 0).all()
     assert np.isfinite(centre).all()
+
+
+def plain_guard(n: list[float], x: list[float], s2: list[float]) -> list[float]:
+    """The rule as it is written: each raised variance counts before the next arm is visited."""
+    raised = dict.fromkeys(range(len(n)), 0.0)
+    visited: list[int] = []
+    for k in sorted(range(len(n)), key=lambda k: -s2[k]):
+        a = sum(n[j] / raised[j] for j in visited)
+        d = -1.0
+        if visited:
+            d = abs(x[k] - sum(n[j] * x[j] / raised[j] for j in visited) / a) - 2 / a**0.5
+        raised[k] = max(s2[k], n[k] * max(d, 0.0) ** 2 / 4)
+        visited.append(k)
+    return [raised[k] for k in range(len(n))]
+
+
+arms_seen = st.lists(
+    st.tuples(st.integers(2, 500), st.floats(-5, 5), st.floats(1e-6, 10)), min_size=1, max_size=12
+)
+
+
+@given(arms_seen)
+def test_the_guard_visits_arm_by_arm(arms: list[tuple[int, float, float]]) -> None:
+    n, x, s2 = (list(map(float, column)) for column in zip(*arms, strict=True))
+    assert visit(n, x, s2)[0] == pytest.approx(plain_guard(n, x, s2), rel=1e-9)
+
+
+def test_many_traps_do_not_mislead_the_guard() -> None:
+    """Each claims a hundred times less variance than the one before, and all share a wrong mean."""
+    n, x, s2 = [100.0] * 6, [0.0, *[3.0] * 5], [10.0 ** (-2 * k) for k in range(6)]
+    guarded, _, _ = shared_mean_guard(np.array(n), column(*x), column(*s2))
+    assert guarded[1:].min() > 150
+    assert _swept(np.array(n), column(*x), column(*s2))[0] == pytest.approx(guarded, rel=0.05)
+
+
+def test_sweeping_over_many_arms_is_visiting_them() -> None:
+    rng = np.random.default_rng(7)
+    n, s2 = rng.integers(4, 50, 1000).astype(float), rng.gamma(2.0, 1.0, 1000)
+    x = rng.normal(0, np.sqrt(s2 / n)) + 5 * (rng.random(1000) < 0.05)
+    exact = visit(n.tolist(), x.tolist(), s2.tolist())[0]
+    swept = _swept(n, x[:, None], s2[:, None])[0][:, 0]
+    assert np.quantile(np.abs(swept / exact - 1), 0.99) < 0.1

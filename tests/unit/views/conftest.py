@@ -50,7 +50,7 @@ def make_run(
         low=shaped(value - 1.96 * error),
         high=shaped(value + 1.96 * error),
         confidence=0.95,
-        interval="fixed-size",
+        interval_kind="fixed-size",
         draws=int(cost[-1]),
         cost=float(cost[-1]),
         unit="draws",

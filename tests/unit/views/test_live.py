@@ -7,7 +7,7 @@ import io
 import logging
 import sys
 import types
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from rich.console import Console
@@ -15,7 +15,25 @@ from rich.console import Console
 from croupier.views import live as module
 from croupier.views.live import Live, LogProgress, interactive
 
-STATE = (0.42, 1.2345678, 0.000246, "tilted", 410_000, 410_000.0, "draws")
+
+class State(NamedTuple):
+    """Where a run is."""
+
+    value: Any = 1.2345678
+    half_width: Any = 0.000246
+    leader: str = "tilted"
+    draws: int = 410_000
+    cost: float = 410_000.0
+
+
+class Unread:
+    """Progress that nobody may look at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+STATE = State()
 
 
 class Clock:
@@ -43,10 +61,10 @@ def terminal(width: int = 80) -> tuple[Console, io.StringIO]:
 
 def test_the_bar_shows_percent_times_estimate_leader_and_draws(clock: Clock) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(0.0, *STATE[1:])
+    with Live("draws", console) as live:
+        live.update(STATE, 0.0)
         clock.now += 42
-        live.update(*STATE)
+        live.update(STATE, 0.42)
     shown = file.getvalue()
     for part in ("42%", "42 s", "58 s left", "1.23457 ± 0.00025", "led by tilted", "410,000 draws"):
         assert part in shown
@@ -54,77 +72,77 @@ def test_the_bar_shows_percent_times_estimate_leader_and_draws(clock: Clock) -> 
 
 def test_a_resumed_run_reckons_its_remaining_time_from_where_it_began(clock: Clock) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(0.5, *STATE[1:])
+    with Live("draws", console) as live:
+        live.update(STATE, 0.5)
         clock.now += 10
-        live.update(0.75, *STATE[1:])
+        live.update(STATE, 0.75)
     assert "10 s, 10 s left" in file.getvalue()
 
 
 def test_the_bar_is_drawn_no_more_often_than_asked(clock: Clock) -> None:
     console, file = terminal()
-    with Live(console, refresh=10) as live:
+    with Live("draws", console, refresh=10) as live:
         assert live.due()
-        live.update(*STATE)
+        live.update(STATE, 0.42)
         assert not live.due()
         before = len(file.getvalue())
         clock.now += 0.05
-        live.update(*STATE)
+        live.update(STATE, 0.42)
         assert len(file.getvalue()) == before
         clock.now += 0.06
         assert live.due()
-        live.update(*STATE)
+        live.update(STATE, 0.42)
         assert len(file.getvalue()) > before
 
 
 def test_an_update_that_is_not_due_looks_at_nothing(clock: Clock) -> None:
-    unread: Any = object()
-    with Live(terminal()[0]) as live:
-        live.update(*STATE)
-        live.update(unread, unread, unread, unread, unread, unread, unread)
+    unread: Any = Unread()
+    with Live("draws", terminal()[0]) as live:
+        live.update(STATE, 0.42)
+        live.update(unread, 0.5)
 
 
 def test_the_bar_is_gone_when_the_run_is_over_even_after_an_error(clock: Clock) -> None:
     console, file = terminal()
-    live = Live(console)
+    live = Live("draws", console)
     with contextlib.suppress(ZeroDivisionError), live:
-        live.update(*STATE)
+        live.update(STATE, 0.42)
         raise ZeroDivisionError
     assert file.getvalue().endswith("\x1b[2K")  # the lines were erased
     assert "\x1b[?25h" in file.getvalue()  # and the cursor is back
     size = len(file.getvalue())
     clock.now += 10
-    live.update(*STATE)
+    live.update(STATE, 0.42)
     assert len(file.getvalue()) == size
 
 
 @pytest.mark.parametrize("width", [20, 40, 80])
 def test_the_bar_takes_two_lines_at_any_width(clock: Clock, width: int) -> None:
     console, file = terminal(width)
-    with Live(console) as live:
-        live.update(0.42, 1.2345678e-9, 2.46e-13, "a long name " * 9, 10**9, 1e9, "cost")
+    with Live("cost", console) as live:
+        live.update(State(1.2345678e-9, 2.46e-13, "a long name " * 9, 10**9, 1e9), 0.42)
         assert file.getvalue().count("\n") <= (2 if width < 40 else 1)
 
 
 @pytest.mark.parametrize("fraction", [-1.0, 0.0, 1.0, 7.0, float("nan"), float("inf")])
 def test_a_fraction_outside_its_range_does_no_harm(clock: Clock, fraction: float) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(fraction, float("nan"), float("inf"), "", 0, 0.0, "seconds")
+    with Live("draws", console) as live:
+        live.update(State(float("nan"), float("inf"), "", 0, 0.0), fraction)
     assert "unknown ± inf" in file.getvalue()
 
 
 def test_of_a_vector_the_first_component_is_shown(clock: Clock) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(0.5, [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], "tilted", 10, 10.0, "draws")
+    with Live("draws", console) as live:
+        live.update(State([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0.5)
     assert "first of 3: 1.00 ± 0.10" in file.getvalue()
 
 
 def test_a_name_is_no_markup(clock: Clock) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(0.5, 1.0, 0.1, "a[/b]", 10, 10.0, "draws")
+    with Live("draws", console) as live:
+        live.update(State(leader="a[/b]"), 0.5)
     assert "a[/b]" in file.getvalue()
 
 
@@ -132,8 +150,8 @@ def test_what_is_printed_for_a_pipe_reaches_the_pipe(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     console, file = terminal()
-    with Live(console) as live:
-        live.update(*STATE)
+    with Live("draws", console) as live:
+        live.update(STATE, 0.42)
         print("an answer")
     assert capsys.readouterr().out == "an answer\n"
     assert "an answer" not in file.getvalue()
@@ -154,8 +172,8 @@ def test_in_a_notebook_one_output_is_replaced_and_emptied(
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     assert interactive()
-    with Live() as live:
-        live.update(0.42, 1.0, 0.1, "<b>", 10, 10.0, "draws")
+    with Live("draws") as live:
+        live.update(State(1.0, 0.1, "<b>"), 0.42)
     assert "<b>1.00 ± 0.10</b>" in shown[0]
     assert "led by &lt;b&gt;" in shown[0]
     assert shown[-1] == ""
@@ -182,10 +200,10 @@ def test_a_process_without_stderr_is_not_interactive(monkeypatch: pytest.MonkeyP
 def test_the_log_gets_a_line_every_ten_seconds(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.INFO, "croupier"), LogProgress() as progress:
+    with caplog.at_level(logging.INFO, "croupier"), LogProgress("draws") as progress:
         for _ in range(250):
             clock.now += 0.1
-            progress.update(*STATE)
+            progress.update(STATE, 0.42)
     line = "42%: 1.23457 ± 0.00025, 410,000 draws, led by tilted"
     assert caplog.messages == [line, line]
     assert {record.name for record in caplog.records} == {"croupier"}
@@ -194,15 +212,15 @@ def test_the_log_gets_a_line_every_ten_seconds(
 def test_a_log_that_nobody_reads_is_never_due(
     clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "croupier"), LogProgress() as progress:
+    with caplog.at_level(logging.WARNING, "croupier"), LogProgress("draws") as progress:
         clock.now += 60
         assert not progress.due()
-        progress.update(*STATE)
+        progress.update(STATE, 0.42)
     assert not caplog.messages
 
 
 def test_impossible_rates_are_refused() -> None:
     with pytest.raises(ValueError, match="refresh must be positive, got 0"):
-        Live(refresh=0)
+        Live("draws", refresh=0)
     with pytest.raises(ValueError, match="every must not be negative, got -1"):
-        LogProgress(every=-1)
+        LogProgress("draws", every=-1)

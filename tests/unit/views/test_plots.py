@@ -120,11 +120,22 @@ def test_the_best_arm_is_on_top_and_stands_out(run: Run) -> None:
 
 def test_arms_without_an_efficiency_are_counted_but_not_drawn(run: Run) -> None:
     summary, history = run()
+    for arm in summary["arms"][1:]:
+        arm["efficiency"] = None
+    axes = plot(summary, history).axes[2]
+    assert len(axes.patches) == 1
+    assert axes.texts[-1].get_text() == "and 3 more arms"
+    picture(axes.figure)
+
+
+@pytest.mark.parametrize("arms", [1, 4])
+def test_where_no_arm_has_varied_the_picture_says_so(run: Run, arms: int) -> None:
+    summary, history = run(arms)
     for arm in summary["arms"]:
         arm["efficiency"] = None
     axes = plot(summary, history).axes[2]
     assert not axes.patches
-    assert axes.texts[0].get_text() == "and 4 more arms"
+    assert [text.get_text() for text in axes.texts] == ["no arm has varied"]
     picture(axes.figure)
 
 

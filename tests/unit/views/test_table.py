@@ -49,7 +49,7 @@ def test_the_second_line_says_what_it_took(run: Run) -> None:
 )
 def test_an_interval_for_many_looks_says_so_in_words(run: Run, kind: str, words: str) -> None:
     for components in (None, 3):
-        summary, _ = run(components=components, interval=kind)
+        summary, _ = run(components=components, interval_kind=kind)
         assert words in text(summary).splitlines()[0]
     assert "valid" not in text(run()[0])
 

@@ -1,0 +1,136 @@
+"""Checks at the door: each names the argument and the value."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, TypeAlias, get_args
+
+from croupier.errors import PlanError
+
+__all__ = [
+    "Range",
+    "choice",
+    "count_of",
+    "fraction_of",
+    "names_of",
+    "positive",
+    "range_of",
+    "seed_of",
+    "unique_names",
+    "weights_of",
+]
+
+Range: TypeAlias = tuple[float, float]
+
+
+def names_of(name: str, value: object) -> tuple[str, ...]:
+    """Return the names of the arms: strings, at least one, no two alike."""
+    if (
+        isinstance(value, str)
+        or not isinstance(value, Sequence)
+        or not all(isinstance(one, str) for one in value)
+    ):
+        raise PlanError(f"{name} must be a sequence of strings, got {value!r}")
+    if not value:
+        raise PlanError("there are no arms: give at least one")
+    unique_names(value)
+    return tuple(value)
+
+
+def unique_names(names: Sequence[str]) -> None:
+    """Refuse two arms of one name."""
+    name, times = Counter(names).most_common(1)[0]
+    if times > 1:
+        raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
+
+
+def choice(name: str, value: object, allowed: Any) -> None:
+    """Refuse a value that is not one of a Literal's."""
+    options = get_args(allowed)
+    if value not in options:
+        raise PlanError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+
+
+def fraction_of(name: str, value: object) -> float:
+    """Return a number strictly between 0 and 1."""
+    number = _number(name, value)
+    if not 0 < number < 1:
+        raise PlanError(f"{name} must lie between 0 and 1, got {value!r}")
+    return number
+
+
+def count_of(name: str, value: object) -> int:
+    """Return a whole number of at least 1; 1e6 counts as one.
+
+    >>> count_of("draws", 1e6)
+    1000000
+    """
+    number = _number(name, value)
+    if not (number >= 1 and number.is_integer()):
+        raise PlanError(f"{name} must be a whole number of at least 1, got {value!r}")
+    return int(number)
+
+
+def seed_of(name: str, value: Any) -> int:
+    """Return a whole number from 0, however large; no float, which would lose digits of it.
+
+    >>> seed_of("seed", 2**200) == 2**200
+    True
+    """
+    try:
+        seed = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        seed = -1
+    if seed < 0:
+        raise PlanError(f"{name} must be a non-negative integer, got {value!r}")
+    return seed
+
+
+def positive(name: str, value: object, *, zero: bool = False) -> float:
+    """Return a finite number above zero (or from zero)."""
+    number = _number(name, value)
+    if not (number > 0 or (zero and number == 0)) or math.isinf(number):
+        raise PlanError(
+            f"{name} must be a {'number of at least' if zero else 'finite number above'} 0, "
+            f"got {value!r}"
+        )
+    return number
+
+
+def range_of(name: str, value: Any) -> Range | None:
+    """Return finite bounds (low, high) with low < high, or None where none are known."""
+    if value is None:
+        return None
+    try:
+        low, high = (float(bound) for bound in value)
+    except (TypeError, ValueError, OverflowError):
+        raise PlanError(f"{name} must be a pair (low, high), got {value!r}") from None
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise PlanError(f"{name} must be finite with low < high, got {value!r}")
+    return low, high
+
+
+def weights_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | None:
+    """Return one non-negative weight per component, not all zero."""
+    if value is None:
+        return None
+    try:
+        weights = tuple(positive(name, weight, zero=True) for weight in value)
+    except TypeError:
+        raise PlanError(f"{name} must be a sequence of weights, got {value!r}") from None
+    if not any(weights):
+        raise PlanError(f"{name} must have a weight above 0, got {value!r}")
+    return weights
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise PlanError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise PlanError(f"{name} must be a number that fits a double, got {value!r}") from None
