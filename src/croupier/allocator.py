@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from croupier.answer import result_of, shaped, stderr_of
 from croupier.arms.base import Learner
-from croupier.combine import Combiner, Pooled, as_combiner, name_of, pool
-from croupier.diagnostics import doubts
+from croupier.combine import Combiner, as_combiner, name_of, pool
 from croupier.draws import Batch, Draws, Floats, Outcome
 from croupier.errors import ArmError, PlanError
 from croupier.history import History
@@ -21,8 +21,8 @@ from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import Plan
 from croupier.policies import REGISTRY, Policy, as_policy, describe
-from croupier.policies.base import Play, digest_of, group_of, objective_weights
-from croupier.result import ArmRow, ArmRows, Result
+from croupier.policies.base import Play, digest_of, group_of
+from croupier.result import Result
 from croupier.seeds import POLICY, RandomLike, seed_from, stream
 from croupier.table import Look, Progress
 from croupier.tails import Tail
@@ -304,7 +304,9 @@ class Allocator:
             self._history.append(arm, outcome)
             self.ledger.add(arm, outcome)
             self._booking = False
-            self._tails.setdefault(arm, Tail()).add(outcome.extremes, outcome.inspected)
+            if arm not in self._tails or outcome.arm in self._learners:
+                self._tails[arm] = Tail()  # what an arm drew before it learned is no tail
+            self._tails[arm].add(outcome.extremes, outcome.inspected)
             self._pending[arm] -= outcome.size
             extra = outcome.extra.get("policy", {})
             self._policy_state = self._policy.learn(self._policy_state, self.ledger, arm, extra)
@@ -333,10 +335,10 @@ class Allocator:
             half = half_width(interval, pooled, self.plan.confidence)
             numbers = (
                 ledger.value_of(pooled.mean),
-                ledger.spread_of(_stderr(pooled)),
+                ledger.spread_of(stderr_of(pooled)),
                 ledger.spread_of(half),
             )
-            value, stderr, width = (_shaped(number, scalar) for number in numbers)
+            value, stderr, width = (shaped(number, scalar) for number in numbers)
             return Look(value, stderr, width, interval.ready(pooled))
 
         draws, cost = int(ledger.draws), ledger.spent
@@ -357,63 +359,11 @@ class Allocator:
                 history.append(self._index[outcome.arm], outcome)
         if ledger.origin is None:
             raise PlanError("nothing has been told yet: there is no result")
-        plan, scalar = self.plan, history.scalar
-        pooled = pool(ledger, self._combiner)
-        value = ledger.value_of(pooled.mean)
-        half = ledger.spread_of(half_width(self.interval, pooled, plan.confidence))
-        warnings, agreement = doubts(plan.names, ledger, pooled, self._tails)
-        if self._out:
-            warnings.append(f"missing: the draws of tickets {_few(self._out)}, which are still out")
-        return Result(
-            value=_shaped(value, scalar),
-            stderr=_shaped(ledger.spread_of(_stderr(pooled)), scalar),
-            interval=(_shaped(value - half, scalar), _shaped(value + half, scalar)),
-            confidence=plan.confidence,
-            draws=int(ledger.draws),
-            cost=ledger.spent,
-            seconds=0.0,
-            stopped=None,
-            arms=self._rows(ledger, pooled, history),
-            agreement=_known(agreement[0]) if scalar else agreement,
-            warnings=tuple(warnings),
-            history=history,
-            plan=plan,
-            seed=plan.seed,
-            _ledger=ledger.copy(),
-            _pooled=pooled,
-            _interval=self.interval,
-        )
-
-    def _rows(self, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
-        s2 = ledger.variance
-        objective = objective_weights(self.plan, ledger, s2)
-        loss = ledger.price * (s2 @ objective)
-        known = (ledger.count > 1) & (loss > 0)
-        best = loss[known].min() if known.any() else np.nan
-        mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
-        spent, price, values = ledger.cost / ledger.spent, ledger.price, history.all_values()
-        rows = []
-        for k, name in enumerate(self.plan.names):
-            draws = int(ledger.count[k])
-            with np.errstate(over="ignore"):
-                variance = np.square(spread[k])
-            rows.append(
-                ArmRow(
-                    name=name,
-                    draws=draws,
-                    share=float(spent[k]),
-                    weight=float(pooled.weights[k].mean()),
-                    mean=_shaped(mean[k], history.scalar) if draws else None,
-                    stderr=_shaped(spread[k] / np.sqrt(draws), history.scalar)
-                    if draws > 1
-                    else None,
-                    variance=_shaped(variance, history.scalar) if draws > 1 else None,
-                    cost_per_draw=float(price[k]) if draws else None,
-                    efficiency=float(best / loss[k]) if known[k] else None,
-                    values=None if values is None else values[name],
-                )
-            )
-        return ArmRows(rows)
+        result = result_of(self.plan, ledger, history, self._combiner, self.interval, self._tails)
+        if not self._out:
+            return result
+        missing = f"missing: the draws of tickets {_few(self._out)}, which are still out"
+        return replace(result, warnings=(*result.warnings, missing))
 
 
 def _plan(
@@ -427,10 +377,8 @@ def _plan(
     if unknown := sorted(set(settings) - known):
         settings_are = ", ".join(sorted(known))
         raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {settings_are}")
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise PlanError(f"an Allocator takes the names of the arms, got {names!r}")
     return Plan(
-        names=tuple(names),
+        names=names,  # type: ignore[arg-type]
         seed=seed_from(rng),
         policy=describe(policy),
         combine=name_of(combiner),
@@ -442,18 +390,6 @@ def _described(policy: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a plan says of its policy, with the defaults where the name is known."""
     known = policy.get("name") in REGISTRY
     return describe(as_policy(policy)) if known else dict(policy)
-
-
-def _known(number: float) -> float | None:
-    return None if np.isnan(number) else float(number)
-
-
-def _stderr(pooled: Pooled) -> Floats:
-    return np.where(pooled.varies, np.sqrt(pooled.variance), np.nan)
-
-
-def _shaped(numbers: Floats, scalar: bool) -> Any:
-    return numbers[0].item() if scalar else numbers
 
 
 def _few(tickets: Mapping[int, Any]) -> str:

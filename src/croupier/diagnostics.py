@@ -12,6 +12,7 @@ from croupier.combine import Pooled
 from croupier.draws import Floats
 from croupier.intervals import FEW
 from croupier.ledger import Ledger
+from croupier.plan import Plan
 from croupier.tails import Tail
 
 __all__ = ["agreement", "doubts"]
@@ -57,14 +58,14 @@ def _two_sided(t: Floats, df: Floats) -> Floats:
 
 
 def doubts(
-    names: Sequence[str],
+    plan: Plan,
     ledger: Ledger,
     pooled: Pooled,
     tails: Mapping[int, Tail],
 ) -> tuple[list[str], Floats]:
     """Return the warnings that a result carries, and the agreement of its arms."""
     warnings = []
-    varies = pooled.varies
+    names, varies = plan.names, pooled.varies
     p, odd = agreement(ledger)
     if not varies.all():
         warnings.append(_nothing_varies(ledger, pooled))
@@ -79,7 +80,8 @@ def doubts(
             "which arm is best is a guess, and the error bar is worth little; "
             f"give a budget of at least {10 * len(names)} draws"
         )
-    warnings.extend(_flat(names, ledger, varies))
+    weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
+    warnings.extend(_flat(names, ledger, varies, weights))
     low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
     if low < _CLEARLY:
         leader = names[int(ledger.cost.argmax())]
@@ -116,8 +118,10 @@ def _shown(p: float) -> str:
     return f"p = {p:.1g}" if p > 1e-99 else "p < 1e-99"
 
 
-def _flat(names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_]) -> list[str]:
-    """Warn of arms that never varied, in all components or in some that vary elsewhere."""
+def _flat(
+    names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_], weights: Floats
+) -> list[str]:
+    """Warn of arms that never varied, in all components or in one that has a weight."""
     still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
     found = []
     if varies.any() and (flat := _where(still.all(axis=1))):
@@ -125,10 +129,11 @@ def _flat(names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_]) -> li
             f"never varied: {_listed(names, flat)}, in {int(ledger.count[flat].sum()):,} draws; "
             "that may be a rare event not seen yet"
         )
-    for j in _where(varies & (still & ~still.all(axis=1, keepdims=True)).any(axis=0)):
-        alive = _where(still[:, j] & ~still.all(axis=1))
+    alive = still & ~still.all(axis=1, keepdims=True)
+    for j in _where(varies & (weights > 0) & alive.any(axis=0)):
         found.append(
-            f"never varied in component {j}: {_listed(names, alive)}; if that arm is exact there, "
+            f"never varied in component {j}: {_listed(names, _where(alive[:, j]))}; "
+            "if that arm is exact there, "
             "objective= with a weight of 0 leaves the component out of the allocation"
         )
     return found

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from croupier.checks import Range, unique_names
+from croupier.checks import Range, range_of, unique_names
 from croupier.draws import Draws
 from croupier.errors import PlanError
 
@@ -59,7 +59,7 @@ class Arm:
 
     def __post_init__(self) -> None:
         for name in ("bounds", "cost_bounds"):
-            object.__setattr__(self, name, _range(name, getattr(self, name)))
+            object.__setattr__(self, name, range_of(name, getattr(self, name)))
         if self.name is not None and not isinstance(self.name, str):
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         learner = self.learner
@@ -152,18 +152,6 @@ def _name_of(arm: Any) -> str:
             "use cr.Arm(f, name='...') or a mapping {'...': f}"
         )
     return str(name)
-
-
-def _range(name: str, bounds: Any) -> Range | None:
-    if bounds is None:
-        return None
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise PlanError(f"{name} must be a pair (low, high), got {bounds!r}") from None
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise PlanError(f"{name} must be finite with low < high, got {bounds!r}")
-    return low, high
 
 
 def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> None:

@@ -1,0 +1,97 @@
+"""From a ledger to the answer: combine, interval, warnings, and a row for every arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from croupier.combine import Combiner, Pooled, pool
+from croupier.diagnostics import doubts
+from croupier.draws import Floats
+from croupier.history import History
+from croupier.intervals import Interval, half_width
+from croupier.ledger import Ledger
+from croupier.plan import Plan
+from croupier.policies.base import objective_weights
+from croupier.result import ArmRow, ArmRows, Result
+from croupier.tails import Tail
+
+__all__ = ["result_of", "shaped", "stderr_of"]
+
+
+def result_of(
+    plan: Plan,
+    ledger: Ledger,
+    history: History,
+    combiner: Combiner,
+    interval: Interval,
+    tails: Mapping[int, Tail],
+) -> Result:
+    """Return the result of a run that has told what the ledger knows."""
+    scalar = history.scalar
+    pooled = pool(ledger, combiner)
+    value = ledger.value_of(pooled.mean)
+    half = ledger.spread_of(half_width(interval, pooled, plan.confidence))
+    warnings, agreement = doubts(plan, ledger, pooled, tails)
+    p = agreement[0]
+    return Result(
+        value=shaped(value, scalar),
+        stderr=shaped(ledger.spread_of(stderr_of(pooled)), scalar),
+        interval=(shaped(value - half, scalar), shaped(value + half, scalar)),
+        confidence=plan.confidence,
+        draws=int(ledger.draws),
+        cost=ledger.spent,
+        seconds=0.0,
+        stopped=None,
+        arms=_rows(plan, ledger, pooled, history),
+        agreement=(None if np.isnan(p) else float(p)) if scalar else agreement,
+        warnings=tuple(warnings),
+        history=history,
+        plan=plan,
+        seed=plan.seed,
+        _ledger=ledger.copy(),
+        _pooled=pooled,
+        _interval=interval,
+    )
+
+
+def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
+    s2, price, scalar = ledger.variance, ledger.price, history.scalar
+    loss = price * (s2 @ objective_weights(plan, ledger, s2))
+    known = (ledger.count > 1) & (loss > 0)
+    best = loss[known].min() if known.any() else np.nan
+    mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
+    with np.errstate(over="ignore"):  # of draws of 2^600 the variance is infinite, and nobody minds
+        variance = np.square(spread)
+    error = spread / np.sqrt(np.maximum(ledger.count, 1))[:, None]
+    values = history.all_values()
+    rows = []
+    for k, name in enumerate(plan.names):
+        draws = int(ledger.count[k])
+        rows.append(
+            ArmRow(
+                name=name,
+                draws=draws,
+                share=float(ledger.cost[k] / ledger.spent),
+                weight=float(pooled.weights[k].mean()),
+                mean=shaped(mean[k], scalar) if draws else None,
+                stderr=shaped(error[k], scalar) if draws > 1 else None,
+                variance=shaped(variance[k], scalar) if draws > 1 else None,
+                cost_per_draw=float(price[k]) if draws else None,
+                efficiency=float(best / loss[k]) if known[k] else None,
+                values=None if values is None else values[name],
+            )
+        )
+    return ArmRows(rows)
+
+
+def stderr_of(pooled: Pooled) -> Floats:
+    """Return the standard error, NaN where no arm has varied; scaled like the ledger's means."""
+    return np.where(pooled.varies, np.sqrt(pooled.variance), np.nan)
+
+
+def shaped(numbers: Floats, scalar: bool) -> Any:
+    """Return a number for scalar draws, an array of length d for vectors."""
+    return numbers[0].item() if scalar else numbers
