@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, overload
 
@@ -20,7 +20,7 @@ from croupier.intervals import Anytime, FixedSize, Interval, half_width
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import Plan
-from croupier.policies import REGISTRY, Policy, as_policy, describe
+from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import Play, digest_of, group_of
 from croupier.result import Result
 from croupier.seeds import POLICY, RandomLike, seed_from, stream
@@ -79,9 +79,10 @@ class Allocator:
             self.plan = arms
             self._policy = as_policy(policy or arms.policy)
             self._combiner = as_combiner(combine or arms.combine)
-            played = describe(self._policy), name_of(self._combiner)
-            if played != (planned := (_described(arms.policy), arms.combine)):
-                raise PlanError(f"the plan says {planned}, not {played}: change the plan")
+            played = {**describe(self._policy), "combine": name_of(self._combiner)}
+            planned = {**arms.policy, "combine": arms.combine}
+            if differing := {k for k in planned if k in played and planned[k] != played[k]}:
+                raise PlanError(f"the plan has another {_few(differing)}: change the plan")
         else:
             self._policy = as_policy(policy or "auto")
             self._combiner = as_combiner(combine or "guarded")
@@ -386,12 +387,6 @@ def _plan(
     )
 
 
-def _described(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a plan says of its policy, with the defaults where the name is known."""
-    known = policy.get("name") in REGISTRY
-    return describe(as_policy(policy)) if known else dict(policy)
-
-
-def _few(tickets: Mapping[int, Any]) -> str:
-    shown = ", ".join(str(ticket) for ticket in list(tickets)[:5])
-    return shown + (", ..." if len(tickets) > 5 else "")
+def _few(things: Collection[Any]) -> str:
+    shown = ", ".join(str(thing) for thing in list(things)[:5])
+    return shown + (", ..." if len(things) > 5 else "")

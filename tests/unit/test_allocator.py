@@ -243,8 +243,8 @@ def test_a_result_by_hand_is_the_result_of_estimate(bits: Callable[..., Any]) ->
     [
         ([], {}, "there are no arms"),
         (["a", "b", "a"], {}, "2 arms are named 'a'"),
-        ("ab", {}, "an Allocator takes the names of the arms, got 'ab'"),
-        ([1, 2], {}, r"an Allocator takes the names of the arms, got \[1, 2\]"),
+        ("ab", {}, "names must be a sequence of strings, got 'ab'"),
+        ([1, 2], {}, r"names must be a sequence of strings, got \[1, 2\]"),
         (["a"], {"rng": -1}, "rng must not be negative, got -1"),
         (["a"], {"rng": 0.5}, r"rng cannot be 0\.5"),
         (["a"], {"width": 0}, "width must be a whole number of at least 1, got 0"),
@@ -343,3 +343,58 @@ def test_a_decision_among_ten_thousand_arms_takes_about_a_millisecond(policy: st
         table.tell(batch, batch.rng().normal(size=batch.size))
         times.append(time.perf_counter() - began)
     assert np.median(times) < 5e-3  # 1 ms on an idle machine
+
+
+def test_a_plan_and_a_policy_that_contradict_each_other_are_refused() -> None:
+    plan = cr.Plan(names=("a", "b"), seed=7)
+    with pytest.raises(cr.PlanError, match="the plan has another name"):
+        cr.Allocator(plan, policy="uniform")
+    with pytest.raises(cr.PlanError, match="the plan has another combine"):
+        cr.Allocator(plan, combine="mean")
+    assert cr.Allocator(plan, policy="variance-thompson", combine="guarded").plan is plan
+
+
+def test_told_costs_are_counted_or_refused_but_not_ignored() -> None:
+    table = cr.Allocator(["a"], rng=7)
+    batch = table.ask()
+    with pytest.raises(cr.PlanError, match="say unit='cost' to count"):
+        table.tell(batch, [1.0], [5.0])
+    table = cr.Allocator(["a"], rng=7, unit="cost")
+    table.tell(table.ask(), cr.Draws([1.0], [5.0]))
+    assert table.result().cost == 5.0
+
+
+def test_draws_that_arrived_early_count_against_the_budget() -> None:
+    rng = np.random.default_rng(7)
+    table = cr.Allocator(["a", "b"], rng=7, width=8)
+    out: list[cr.Batch] = []
+    while True:
+        left = 1000 - table.progress().draws
+        while len(out) < 8 and (batch := table.ask(draws_left=left)) is not None:
+            out.append(batch)
+        if not out:
+            break
+        batch = out.pop(int(rng.integers(len(out))))
+        table.tell(batch, batch.rng().normal(1.0, 1.0, batch.size))
+    assert table.result().draws == 1000
+
+
+def test_an_interrupt_while_a_batch_is_booked_does_not_tear_the_answer() -> None:
+    table = cr.Allocator(["a", "b"], rng=7)
+    for _ in range(20):
+        batch = table.ask()
+        table.tell(batch, batch.rng().normal(1.0, 1.0, batch.size))
+    add = table.ledger.add
+
+    def interrupted(arm: int, outcome: cr.Outcome) -> None:
+        add(arm, outcome)
+        table.ledger.count[arm] += 1  # half of it
+        raise KeyboardInterrupt
+
+    table.ledger.add = interrupted  # type: ignore[method-assign]
+    batch = table.ask()
+    with pytest.raises(KeyboardInterrupt):
+        table.tell(batch, batch.rng().normal(1.0, 1.0, batch.size))
+    result = table.result()
+    assert result.draws == sum(row.draws for row in result.arms) == result.history.draws[-1]
+    assert sum(row.share for row in result.arms) == pytest.approx(1.0)

@@ -803,3 +803,29 @@ def test_a_deadline_is_wall_time_also_when_costs_are_cpu_time() -> None:
     result = cr.estimate({"a": sleepy, "b": sleepy}, seconds=0.6, rng=7, clock="cpu")
     assert time.perf_counter() - began <= 0.6 + 0.05 + 0.5
     assert result.cost < 0.3  # sleeping costs nothing
+
+
+def test_a_callback_that_stops_makes_the_interval_allow_for_its_looks() -> None:
+    arms = {"a": normal(1.0), "b": normal(2.0)}
+    with pytest.warns(cr.CroupierWarning, match="a callback stopped the run"):
+        stopped = cr.estimate(arms, draws=5000, callback=lambda p: p.draws > 2000, rng=7)
+    assert stopped.to_dict()["interval_kind"] == "many-looks"
+    watched = cr.estimate(arms, draws=5000, callback=lambda p: None, rng=7)
+    assert watched.to_dict()["interval_kind"] == "fixed-size"
+
+
+def test_an_arm_that_is_exact_in_one_component_does_not_lose_the_budget() -> None:
+    """Antithetic draws of (x, e^x) are exact in the first component and best in the second."""
+
+    def naive(rng: np.random.Generator, size: int) -> np.ndarray:
+        x = rng.random(size)
+        return np.stack([x, np.exp(x)], axis=1)
+
+    def antithetic(rng: np.random.Generator, size: int) -> np.ndarray:
+        x = rng.random(size)
+        return np.stack([np.full(size, 0.5), (np.exp(x) + np.exp(1 - x)) / 2], axis=1)
+
+    arms = {"naive": naive, "antithetic": antithetic}
+    with pytest.warns(cr.CroupierWarning, match="never varied in component 0: 'antithetic'"):
+        result = cr.estimate(arms, draws=20_000, rng=7)
+    assert result.arms["antithetic"].share > 0.8
