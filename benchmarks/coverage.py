@@ -13,7 +13,7 @@ import math
 import time
 from typing import Any
 
-from benchmarks import report
+from benchmarks import pages, report
 from benchmarks.families import HARD, PROMISED, Family
 from benchmarks.replicate import Runs, replicate
 from croupier.intervals import normal_quantile
@@ -95,6 +95,7 @@ def main() -> None:
             report.write("coverage", rows[-1:], KEY)
         report.show(f"coverage, {mode}", rows)
     picture()
+    pages.main()
 
 
 def picture() -> None:

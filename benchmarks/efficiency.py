@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import report
+from benchmarks import pages, report
 from benchmarks.families import FAMILIES, Family
 from benchmarks.replicate import Runs, replicate
 
@@ -80,6 +80,7 @@ def main() -> None:
                 report.write("efficiency", rows[-1:], KEY)
             report.show(f"{policy} at a budget of {budget:,}", rows)
     picture()
+    pages.main()
 
 
 def picture() -> None:

@@ -166,6 +166,12 @@ class Result:
 
         return table.text(self.to_dict())
 
+    def show(self) -> None:
+        """Print the table: in colours in a terminal, in plain text elsewhere."""
+        from rich.console import Console
+
+        Console().print(self)
+
     def __rich__(self) -> Any:
         from croupier.views import table
 

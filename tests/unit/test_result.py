@@ -419,3 +419,12 @@ def test_a_result_survives_pickling(
     assert str(again) == str(result)
     assert np.array_equal(again.history.at(again.cost), result.value)
     assert again.plan == result.plan
+
+
+def test_a_result_shows_itself_as_plain_text_where_there_is_no_terminal(
+    results: dict[str, cr.Result], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results["scalar"].show()
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert all(row.name in printed for row in results["scalar"].arms)
