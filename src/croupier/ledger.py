@@ -96,6 +96,7 @@ class Ledger:
         self.pace_before: Floats = np.full(arms, np.inf)
         self.telling: Floats = np.zeros(arms)
         self._priced: Floats = np.zeros((2, arms))
+        self._even = True  # every draw has cost 1
 
     def __len__(self) -> int:
         return len(self.count)
@@ -118,8 +119,7 @@ class Ledger:
     @property
     def variance(self) -> Floats:
         """Sample variances M2/(n - 1), zero for an arm with fewer than two draws."""
-        m2: Floats = self.moments[1]
-        return np.asarray(m2 / np.maximum(self.count - 1, 1)[:, None])
+        return np.asarray(self.moments[1] / np.maximum(self.count - 1, 1)[:, None])
 
     @property
     def df(self) -> Floats:
@@ -146,6 +146,8 @@ class Ledger:
         the arm's best pace, because the machine may have interrupted one of them. A plain mean
         would lock out an arm for ever that was tried with single draws, or at a bad moment.
         """
+        if self._even:
+            return np.where(self.count > 0, 1.0, np.nan)
         unknown = np.full(len(self), np.nan)
         plain = np.divide(self.cost, self.count, out=unknown, where=self.count > 0)
         if not self.measured:
@@ -187,6 +189,7 @@ class Ledger:
 
     def _add_cost(self, arm: int, outcome: _Entry) -> None:
         n_a, n_b, cost = self.count[arm], outcome.size, outcome.cost
+        self._even &= cost == n_b and outcome.cost_m2 == 0
         if n_a:
             apart = cost / n_b - self.cost[arm] / n_a
             self.cost_m2[arm] += apart * apart * n_a * n_b / (n_a + n_b)
@@ -215,6 +218,7 @@ class Ledger:
         self.largest = np.maximum(self.largest, other.largest)
         self.pace = np.minimum(self.pace, other.pace)
         self.pace_before = np.minimum(self.pace_before, other.pace_before)
+        self._even &= other._even
         for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 

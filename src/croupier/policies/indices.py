@@ -85,9 +85,10 @@ def _swept(count: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Float
     if not s2.all():  # arms that do not vary have no say
         n, s2 = np.where(s2 > 0, n, 0.0), np.where(s2 > 0, s2, 1.0)
     v = s2.copy()
+    pair = 1 + 1j * x  # a cumulative sum of complex numbers is two in the time of one
     for _ in range(_SWEEPS):
-        w = n / v
-        a, m = np.maximum(w.cumsum(axis=0), _TINY), (w * x).cumsum(axis=0)
+        sums = (n / v * pair).cumsum(axis=0)
+        a, m = np.maximum(sums.real, _TINY), sums.imag
         # An arm is compared with those visited before it; the first has nobody to agree with.
         d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
         new = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)

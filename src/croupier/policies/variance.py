@@ -65,8 +65,10 @@ class VarianceThompson:
             doubt = np.abs(random.standard_normal(shape))
             patience = random.standard_exponential(shape)
             score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
-        scores = ledger.price * (score @ belief.objective)
+        scores = ledger.price * belief.weighed(score)
         arm = smallest(scores[0])
+        if len(scores) == 1:
+            return arm
         others = scores.argmin(axis=1) != arm
         return Play(arm, decisions=int(others.argmax()) if others.any() else len(scores))
 
@@ -99,7 +101,7 @@ class VarianceLCB:
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if belief.flat.any():
             score = np.where(belief.flat, belief.unseen(ledger, 0.8, math.log(total)), score)
-        return smallest(ledger.price * (score @ belief.objective))
+        return smallest(ledger.price * belief.weighed(score))
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
         return state
@@ -118,6 +120,11 @@ class _Belief(NamedTuple):
     precision: Floats  # (d,), A = sum n/V over the arms that vary
     centre: Floats  # (d,), M/A
     objective: Floats  # (d,)
+
+    def weighed(self, score: Floats) -> Floats:
+        """Return one score per arm: the components by their weights in the objective."""
+        one: Floats = score[..., 0] if score.shape[-1] == 1 else score @ self.objective
+        return one
 
     def unseen(self, ledger: Ledger, doubt: Floats | float, patience: Floats | float) -> Floats:
         """Return n B^2/patience, the score of an arm that has shown no variation in n draws.
