@@ -45,9 +45,11 @@ class Allocator:
     `arms` are names, or a whole Plan; `rng`, `policy`, `combine`, `anytime`, `confidence`,
     `objective`, `batch`, `width` and `keep_values` are those of `estimate`; `unit="cost"` counts
     the costs that are told (by default every draw costs 1). If what you see of the result decides
-    when you stop, say `anytime=True`. The decision
-    for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever the order of
-    arrival: with `width` 1 ask and tell alternate, with more that many batches may be out.
+    when you stop, say `anytime=True`.
+
+    The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
+    the order of arrival: with `width` 1 ask and tell alternate, with more that many batches may be
+    out.
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
@@ -106,6 +108,7 @@ class Allocator:
         self._arrived: dict[int, Outcome] = {}
         self._components: tuple[bool, int] | None = None
         self._asked = self._told = 0
+        self._reported = 0.0
         self._booking = False
         for _ in range(plan.width):
             self._decide()
@@ -309,6 +312,7 @@ class Allocator:
                 self._tails[arm] = Tail()  # what an arm drew before it learned is no tail
             self._tails[arm].add(outcome.extremes, outcome.inspected)
             self._pending[arm] -= outcome.size
+            self._reported += outcome.reported
             extra = outcome.extra.get("policy", {})
             self._policy_state = self._policy.learn(self._policy_state, self.ledger, arm, extra)
             for learned in outcome.extra.get("arm", ()):
@@ -344,7 +348,7 @@ class Allocator:
 
         draws, cost = int(ledger.draws), ledger.spent
         leader = self.plan.names[int(ledger.cost.argmax())]
-        return Progress(draws, cost, told, seconds, leader, look)
+        return Progress(draws, cost, self._reported, told, seconds, leader, look)
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""

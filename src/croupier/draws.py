@@ -73,7 +73,7 @@ class Outcome:
     `origin` (the batch's first draw) and in units of ``2**exponent``. `extremes` are the draws
     farthest from the mean among the first `inspected`, for the warnings about tails; `extra`
     is what a policy or an arm digests from the draws. `scalar`: the arm returns numbers, not
-    vectors of length 1.
+    vectors of length 1. `cost` is in the unit of the plan, `reported` what the arm says.
     """
 
     ticket: int
@@ -85,6 +85,7 @@ class Outcome:
     scalar: bool
     cost: float
     cost_m2: float
+    reported: float
     seconds: float
     extremes: Floats
     inspected: int

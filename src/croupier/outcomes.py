@@ -65,7 +65,7 @@ def outcome_of(
     """
     arm, ticket = batch.arm, batch.ticket
     tally = Tally()
-    seconds = clock = cost = squares = 0.0
+    seconds = clock = reported = squares = 0.0
     scalar = True
     extremes: Floats | None = None
     inspected = 0
@@ -82,15 +82,16 @@ def outcome_of(
             learned.append(draws.extra)
         seconds += chunk.seconds
         clock += chunk.cost
-        if plan.unit == "cost":
+        if plan.unit == "cost" or draws.costs is not None:
             costs = _reported(draws.costs, chunk.size, arm, ticket)
-            cost += float(costs.sum())
+            reported += float(costs.sum())
             squares += float(np.square(costs).sum())
         if extremes is None:
             inspected = min(len(values), _INSPECTED)
             scalar, extremes = values.ndim == 1, extremes_of(values[:inspected])
         if keep is not None:
             keep.append(values.copy())
+    cost = reported
     if plan.unit == "draws":
         cost = float(batch.size)
     elif plan.unit == "seconds":
@@ -113,6 +114,7 @@ def outcome_of(
         scalar=scalar,
         cost=cost,
         cost_m2=max(squares - cost * cost / batch.size, 0.0) if plan.unit == "cost" else 0.0,
+        reported=reported,
         seconds=seconds,
         extremes=extremes,
         inspected=inspected,

@@ -91,7 +91,7 @@ class Budget:
 
     def spent(self, progress: Progress) -> float:
         """Return the share of the budget that is used up, from 0 to 1."""
-        used = (progress.draws, progress.seconds, progress.cost)
+        used = (progress.draws, progress.seconds, progress.reported)
         limits = (self.draws, self.seconds, self.cost)
         return max(u / limit for u, limit in zip(used, limits, strict=True) if limit is not None)
 

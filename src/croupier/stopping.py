@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from croupier.errors import PlanError
 from croupier.table import Progress
 
 __all__ = ["Rule", "Stop", "any_of", "asked_to", "out_of_cost", "out_of_draws", "out_of_time",
@@ -22,7 +23,13 @@ def any_of(*rules: Rule) -> Rule:
     >>> rule = any_of(out_of_draws(100), out_of_time(5.0))
     >>> rule(
     ...     Progress(
-    ...         draws=100, cost=100.0, tickets=9, seconds=0.1, leader="a", look_now=lambda: None
+    ...         draws=100,
+    ...         cost=100.0,
+    ...         reported=0.0,
+    ...         tickets=9,
+    ...         seconds=0.1,
+    ...         leader="a",
+    ...         look_now=lambda: None,
     ...     )
     ... )
     'draws'
@@ -43,8 +50,14 @@ def out_of_draws(draws: int) -> Rule:
 
 
 def out_of_cost(cost: float) -> Rule:
-    """Stop when `cost` has been spent."""
-    return lambda progress: "cost" if progress.cost >= cost else None
+    """Stop when the arms have reported that `cost` was spent."""
+
+    def rule(progress: Progress) -> Stop | None:
+        if not progress.reported:
+            raise PlanError("cost= is a budget, but the arms report none: see cr.Draws(costs=)")
+        return "cost" if progress.reported >= cost else None
+
+    return rule
 
 
 def out_of_time(seconds: float) -> Rule:

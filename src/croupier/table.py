@@ -26,13 +26,15 @@ class Look(NamedTuple):
 class Progress:
     """Where a run stands: what `callback` and the stopping rules see after every told ticket.
 
-    `half_width` is that of the interval which the run will report; `leader` the arm that most
+    `cost` is in the unit of the plan, `reported` what the arms say that they cost. `half_width` is
+    that of the interval which the run will report; `leader` the arm that most
     was spent on; `ready` tells whether enough is known for a tolerance to stop the run. The
     estimate is made when it is first read, which must be before the next tell.
     """
 
     draws: int
     cost: float
+    reported: float
     tickets: int
     seconds: float
     leader: str

@@ -829,3 +829,17 @@ def test_an_arm_that_is_exact_in_one_component_does_not_lose_the_budget() -> Non
     with pytest.warns(cr.CroupierWarning, match="never varied in component 0: 'antithetic'"):
         result = cr.estimate(arms, draws=20_000, rng=7)
     assert result.arms["antithetic"].share > 0.8
+
+
+def test_a_budget_of_seconds_and_one_of_reported_cost_go_together() -> None:
+    def arm(rng: np.random.Generator, size: int) -> cr.Draws:
+        return cr.Draws(rng.normal(1.0, 1.0, size), costs=2.0)
+
+    result = cr.estimate({"a": arm, "b": arm}, seconds=60, cost=5000, rng=7)
+    assert (result.stopped, result.unit) == ("cost", "seconds")
+    assert result.history.draws[-2] < 2500 <= result.draws  # over by the last batch at most
+
+
+def test_a_budget_of_cost_beside_seconds_wants_arms_that_report_it() -> None:
+    with pytest.raises(cr.PlanError, match="cost= is a budget, but the arms report none"):
+        cr.estimate({"a": normal(1.0)}, seconds=60, cost=100, rng=7)

@@ -21,7 +21,9 @@ def at(
     ready: bool = True,
 ) -> Progress:
     look = Look(value=value, stderr=0.05, half_width=half_width, ready=ready)
-    return Progress(draws, cost, tickets=3, seconds=seconds, leader="a", look_now=lambda: look)
+    return Progress(
+        draws, cost, reported=cost, tickets=3, seconds=seconds, leader="a", look_now=lambda: look
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_rules_that_need_no_estimate_do_not_compute_one() -> None:
     def look() -> Look:
         raise AssertionError
 
-    progress = Progress(1, 1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
+    progress = Progress(1, 1.0, reported=1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
     rule = any_of(out_of_draws(10), out_of_cost(10.0), out_of_time(1.0))
     assert rule(progress) is None
 
@@ -103,7 +105,7 @@ def test_progress_looks_once_and_only_when_asked() -> None:
         looks.append(1)
         return Look(value=1.0, stderr=0.1, half_width=0.2, ready=False)
 
-    progress = Progress(1, 1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
+    progress = Progress(1, 1.0, reported=1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
     assert not looks
     assert (progress.value, progress.stderr, progress.half_width) == (1.0, 0.1, 0.2)
     assert (progress.leader, progress.ready) == ("a", False)
