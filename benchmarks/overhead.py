@@ -33,7 +33,7 @@ def normal(mean: float, spread: float) -> Callable[[np.random.Generator, int], n
 
 def slow(rng: np.random.Generator, size: int) -> np.ndarray:
     """Return draws of about one microsecond each, with next to no cost per call."""
-    return rng.multinomial(30, np.full(12, 1 / 12), size)[:, 0]
+    return rng.multinomial(30, np.full(12, 1 / 12), size)[:, 0].astype(float)
 
 
 def wide(rng: np.random.Generator, size: int) -> np.ndarray:

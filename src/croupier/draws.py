@@ -101,8 +101,10 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
     >>> as_values([True, False], 2, arm="coin", ticket=0)
     array([1., 0.])
     """
-    if type(raw) is np.ndarray and raw.dtype == np.float64 and raw.shape == (size,):
-        return raw  # what most arms return, most of the time
+    plain = type(raw) is np.ndarray and raw.dtype == np.float64 and raw.shape[:1] == (size,)
+    if plain and (raw.ndim == 1 or (raw.ndim == 2 and raw.size > 0 and raw.flags.c_contiguous)):
+        values: Floats = raw  # what most arms return, most of the time
+        return values
 
     def refuse(message: str, value: Any = raw) -> ArmError:
         return ArmError(message, arm=arm, ticket=ticket, value=value)

@@ -11,11 +11,13 @@ import numpy as np
 
 from croupier.draws import Floats
 
-__all__ = ["KEPT_PER_BATCH", "Tail", "extremes_of", "pareto_shape"]
+__all__ = ["Tail", "extremes_of", "pareto_shape"]
 
-#: How many draws of each end an outcome carries, and an arm keeps.
-KEPT_PER_BATCH: Final = 64
-_KEPT_PER_ARM: Final = 256
+#: How many draws of each end an outcome carries, and how many times as many an arm keeps. Of
+#: vectors fewer: a component more or less decides nothing, and all of them take time.
+_KEPT_PER_BATCH: Final = 64
+_KEPT_OF_VECTORS: Final = 32
+_KEPT_PER_ARM: Final = 4
 
 #: Fewer draws than this say nothing about a tail.
 _LEAST_DRAWS: Final = 100
@@ -23,10 +25,15 @@ _LEAST_DRAWS: Final = 100
 
 def extremes_of(values: Floats) -> Floats:
     """Return the lowest and the highest draws of each component: shape (at most 128, d)."""
-    return _ends(values.reshape(len(values), -1), KEPT_PER_BATCH)
+    return _ends(values.reshape(len(values), -1), 1)
 
 
-def _ends(columns: Floats, kept: int) -> Floats:
+def _kept(columns: Floats) -> int:
+    return _KEPT_PER_BATCH if columns.shape[1] == 1 else _KEPT_OF_VECTORS
+
+
+def _ends(columns: Floats, times: int) -> Floats:
+    kept = times * _kept(columns)
     if len(columns) <= 2 * kept:
         return columns.copy()
     parted = np.partition(columns, (kept - 1, len(columns) - kept), axis=0)
@@ -50,7 +57,7 @@ class Tail:
         self._parts.append(extremes)
         self._waiting += len(extremes)
         self.inspected += inspected
-        if self._waiting > 4 * _KEPT_PER_ARM:
+        if self._waiting > 4 * _KEPT_PER_ARM * _kept(extremes):
             self._parts = [_ends(np.concatenate(self._parts), _KEPT_PER_ARM)]
             self._waiting = len(self._parts[0])
             self._mark_gap(self._parts[0])
@@ -66,7 +73,8 @@ class Tail:
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
         values = np.concatenate(self._parts)
-        tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), _KEPT_PER_ARM))
+        most = _KEPT_PER_ARM * _kept(values)
+        tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), most))
         low = np.broadcast_to(self._low, values.shape[1])
         high = np.broadcast_to(self._high, values.shape[1])
         shapes = []

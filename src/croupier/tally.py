@@ -98,6 +98,9 @@ class Tally:
             self._scaled, self._flat = self._unit != 0, self.exponent == FLAT
             return
         new = exponent_of(np.abs(away).max(axis=0))
+        if self.count == len(away) and new.min() > FLAT and np.abs(new).max() <= _COMFORT:
+            self.exponent, self._flat = new, False  # the first chunk, and nothing special in it
+            return
         each = zip(new, self.exponent, old, strict=True)
         self.exponent, self._unit = np.array([_unit_for(*known, again) for known in each]).T
         self._sums = rescaled(self._sums, np.where(self._sums[1] > 0, old - self._unit, 0))
