@@ -111,7 +111,10 @@ def picture() -> None:
         axes.set_yticks(range(len(families)), families)
         axes.invert_yaxis() if budget == BUDGETS[0] else None
         axes.spines[["top", "right"]].set_visible(False)
-    figure.axes[-1].legend(frameon=False, fontsize=8, loc="lower right")
+    fullest = max(figure.axes, key=lambda axes: len(axes.get_legend_handles_labels()[0]))
+    figure.legend(
+        *fullest.get_legend_handles_labels(), frameon=False, ncols=5, loc="outside lower center"
+    )
     figure.savefig(report.FOLDER / "efficiency.png", dpi=150)
 
 
