@@ -104,7 +104,7 @@ def picture() -> None:
                 axes.scatter(x, y, s=26, color=colour, label=policy, zorder=3)
         axes.axvline(1, color="#444444", linewidth=0.8)
         axes.set_xscale("log")
-        axes.set_xlim(0.95, 100)
+        axes.set_xlim(0.95, 200)
         axes.set_title(f"budget {budget:,}")
         axes.set_xlabel("I: 1 is the best arm in hindsight")
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
