@@ -147,10 +147,5 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
         flat = np.count_nonzero(ranked == 0, axis=0)
         median = ranked[(flat + len(ranked)) // 2 - (flat == len(ranked)), range(len(flat))]
         return np.divide(1.0, median, out=np.zeros_like(median), where=median > 0)
-    if len(plan.objective) != variance.shape[1]:
-        raise PlanError(
-            f"objective has {len(plan.objective)} weights, but the draws have "
-            f"{variance.shape[1]} component{'s' * (variance.shape[1] != 1)}: give one weight each"
-        )
     unit = 2 * (ledger.exponent - ledger.exponent.max())
     return np.asarray(np.ldexp(np.asarray(plan.objective), unit))

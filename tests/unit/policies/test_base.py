@@ -175,9 +175,3 @@ def test_an_objective_is_in_the_units_of_the_user() -> None:
     ledger.exponent = np.array([3, 5])
     weights = objective_weights(plan, ledger, np.ones((2, 2)))
     assert weights[1] / weights[0] == 2.0 ** (2 * (5 - 3))
-
-
-def test_an_objective_of_the_wrong_length_is_refused() -> None:
-    plan = Plan(names=("a", "b"), seed=7, objective=(1.0, 1.0))
-    with pytest.raises(PlanError, match="2 weights, but the draws have 1 component: give one"):
-        objective_weights(plan, ledger_of([9, 9]), np.ones((2, 1)))
