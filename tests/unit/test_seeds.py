@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from croupier.errors import PlanError
-from croupier.seeds import DIGEST, DRAWS, POLICY, seed_from, stream
+from croupier.seeds import DIGEST, DRAWS, POLICY, TicketSeed, seed_from, stream
 
 
 @given(seed=st.integers(0, 2**300), purpose=st.sampled_from([DRAWS, POLICY, DIGEST]))
@@ -26,9 +27,31 @@ def test_seed_purpose_and_ticket_all_make_a_difference() -> None:
     assert len({stream(*key).random() for key in keys}) == len(keys)
 
 
-def test_a_stream_is_numpys_own_child_of_the_seed() -> None:
-    child = np.random.SeedSequence(7, spawn_key=(POLICY, 3))
-    assert stream(7, POLICY, 3).random() == np.random.default_rng(child).random()
+def test_a_stream_never_changes_from_one_release_to_the_next() -> None:
+    assert stream(7, POLICY, 3).integers(2**63) == 5120962421405990161
+    assert stream(2**200, DRAWS, 0).integers(2**63) == 5377317622824879565
+
+
+def test_a_stream_has_children_of_its_own() -> None:
+    rng = stream(7, DRAWS, 3)
+    numbers = {child.random() for child in [*rng.spawn(2), *rng.spawn(1), rng]}
+    assert len(numbers) == 4
+    again = stream(7, DRAWS, 3)
+    assert again.spawn(2)[1].random() in numbers
+    assert stream(7, DRAWS, 4).spawn(1)[0].random() not in numbers
+
+
+def test_a_stream_can_be_pickled_with_its_children() -> None:
+    rng = stream(7, DRAWS, 3)
+    twin = pickle.loads(pickle.dumps(rng))
+    assert twin.spawn(1)[0].random() == rng.spawn(1)[0].random()
+    assert twin.random() == rng.random()
+
+
+def test_other_bit_generators_can_start_from_the_seed_of_a_ticket() -> None:
+    seeds = [TicketSeed(7, DRAWS, ticket) for ticket in (3, 3, 4)]
+    first, same, other = (np.random.Generator(np.random.MT19937(s)).random() for s in seeds)
+    assert first == same != other
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**64, 2**200, np.int64(7), np.uint8(200)])
