@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.draws import Floats
-from croupier.tally import FLAT, exponent_of, larger, rescaled, times_two_to
+from croupier.tally import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 
 __all__ = ["TELLING", "Ledger", "merge_moments"]
 
@@ -51,6 +51,17 @@ def merge_moments(
     return mean_a + delta * p_b, m2, m3, m4
 
 
+def _df(n: Any, m2: Any, m4: Any) -> Any:
+    """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
+    if isinstance(m2, np.ndarray):
+        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
+    elif m2 == 0:
+        m2 = m4 = 1.0  # of an arm that has not varied, nothing is known
+    # Divided twice: the square of a small sum would underflow.
+    excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
+    return larger(2 * (n - 1) * (n + 10) / excess, 1.0)
+
+
 class _Entry(Protocol):
     """What a ledger books of an outcome."""
 
@@ -72,8 +83,10 @@ class Ledger:
     """Counts, moments and costs of K arms with d components each; its owner is the table.
 
     `count` and the costs have shape (K,), `mean` and the central sums (K, d); `draws` and `spent`
-    are the totals of count and cost. `mean` is relative to `origin`, the first draw of the run,
-    in units of ``2**exponent``; `value_of` turns such numbers back into the user's.
+    are the totals of count and cost, `fewest` is the least of the counts, `varies` says whether
+    every arm has shown some variation in every component. `mean` is relative to `origin`, the
+    first draw of the run, in units of ``2**exponent``; `value_of` turns such numbers back into
+    the user's.
 
     With `measured`, costs are clock times of whole calls, and `price` discounts what is due to
     the call and not to the draw. For that, `largest` is an arm's largest batch, `pace` its least
@@ -97,6 +110,13 @@ class Ledger:
         self.telling: Floats = np.zeros(arms)
         self._priced: Floats = np.zeros((2, arms))
         self._even = True  # every draw has cost 1
+        self._ones: Floats = np.ones(arms)
+        self._ones.flags.writeable = False
+        # Kept up to date arm by arm: a decision reads all of them and a batch changes one.
+        self.fewest = 0.0
+        self.varies = False
+        self._variance: Floats = np.zeros((arms, 1))
+        self._df: Floats = np.ones((arms, 1))
 
     def __len__(self) -> int:
         return len(self.count)
@@ -119,7 +139,7 @@ class Ledger:
     @property
     def variance(self) -> Floats:
         """Sample variances M2/(n - 1), zero for an arm with fewer than two draws."""
-        return np.asarray(self.moments[1] / np.maximum(self.count - 1, 1)[:, None])
+        return self._variance.copy()
 
     @property
     def df(self) -> Floats:
@@ -128,13 +148,7 @@ class Ledger:
         A variance is known the less well the heavier the tails: Var(s2)/V^2 is about
         (kurtosis - 1)/n, so df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
         """
-        n = self.count[:, None]
-        m2, m4 = self.moments[1], self.moments[3]
-        if not m2.all():  # of an arm that has not varied, nothing is known
-            m2, m4 = np.where(m2 > 0, m2, 1.0), np.where(m2 > 0, m4, 1.0)
-        # Divided twice: the square of a small sum would underflow.
-        kurtosis = (n * (n * (m4 / m2) / m2) + 50) / (n + 10)
-        return np.asarray(np.maximum(1.0, 2 * (n - 1) / (kurtosis - 1)))
+        return self._df.copy()
 
     @property
     def price(self) -> Floats:
@@ -147,7 +161,7 @@ class Ledger:
         would lock out an arm for ever that was tried with single draws, or at a bad moment.
         """
         if self._even:
-            return np.where(self.count > 0, 1.0, np.nan)
+            return self._ones if self.fewest else np.where(self.count > 0, 1.0, np.nan)
         unknown = np.full(len(self), np.nan)
         plain = np.divide(self.cost, self.count, out=unknown, where=self.count > 0)
         if not self.measured:
@@ -155,6 +169,11 @@ class Ledger:
         weighted, squared = self._priced
         price = np.where(squared > 0, weighted / np.maximum(squared, 1), plain)
         return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
+
+    @property
+    def price_error(self) -> Floats:
+        """Relative standard error of the mean reported cost of a draw; every arm must have two."""
+        return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
 
     def value_of(self, mean: Floats) -> Floats:
         """Return relative, scaled means in the user's units."""
@@ -182,21 +201,31 @@ class Ledger:
             known = self.moments[:, arm]
             moments = merge_moments(n_a, known.ravel().tolist() if one else known, n_b, moments)
         self._add_cost(arm, outcome)
+        n = n_a + n_b
         self.moments[:, arm] = np.array(moments).reshape(4, -1)
-        self.count[arm] = n_a + n_b
+        self.count[arm] = n
+        self._variance[arm] = moments[1] / max(n - 1, 1)
+        self._df[arm] = _df(n, moments[1], moments[3])
+        if n_a == self.fewest:
+            self.fewest = float(self.count.min())
+        if self.fewest > 1 and not self.varies:
+            self.varies = bool(self.moments[1].all())
         self.draws += n_b
         self.spent += outcome.cost
 
     def _add_cost(self, arm: int, outcome: _Entry) -> None:
-        n_a, n_b, cost = self.count[arm], outcome.size, outcome.cost
+        n_a, n_b, cost = float(self.count[arm]), outcome.size, outcome.cost
         self._even &= cost == n_b and outcome.cost_m2 == 0
-        if n_a:
+        if n_a and not self._even:
             apart = cost / n_b - self.cost[arm] / n_a
             self.cost_m2[arm] += apart * apart * n_a * n_b / (n_a + n_b)
-            self._priced[0, arm] += n_b * cost
-            self._priced[1, arm] += n_b * n_b
         self.cost_m2[arm] += outcome.cost_m2
         self.cost[arm] += cost
+        if not self.measured:
+            return
+        if n_a:
+            self._priced[0, arm] += n_b * cost
+            self._priced[1, arm] += n_b * n_b
         if n_b > self.largest[arm]:
             self.largest[arm], self.pace_before[arm] = n_b, self.pace[arm]
         self.pace[arm] = min(self.pace[arm], cost / n_b)
@@ -221,14 +250,19 @@ class Ledger:
         self._even &= other._even
         for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
+        n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
+        self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
 
     def _begin(self, origin: Floats) -> None:
         if self.origin is None:
             self.origin = origin.copy()
             self.exponent = np.full(origin.shape, FLAT)
             self.moments = np.zeros((4, len(self), origin.size))
+            self._variance = np.zeros((len(self), origin.size))
+            self._df = np.ones((len(self), origin.size))
 
-    def _fit(self, origin: Any, exponent: Any, moments: Any) -> list[Any]:
+    def _fit(self, origin: Any, exponent: Any, moments: Any) -> Sums:
         """Bring moments to this ledger's origin and unit, raising the unit where it must."""
         assert self.origin is not None
         mine: Any = self.origin
@@ -237,11 +271,13 @@ class Ledger:
             mine, unit = mine.item(), unit.item()
         gap = origin - mine
         needed = larger(exponent, exponent_of(gap))
-        if np.any(needed > unit):
+        higher = needed > unit
+        if higher is True or (higher is not False and higher.any()):
             raised = np.maximum(self.exponent, needed)
-            self.moments = np.array(rescaled(self.moments, self.exponent - raised))
+            shift = self.exponent - raised
+            self.moments = np.array(rescaled(self.moments, shift))
+            self._variance = times_two_to(self._variance, 2 * shift)
             self.exponent = raised
             unit = needed if isinstance(origin, float) else raised
-        fitted = rescaled(moments, exponent - unit)
-        fitted[0] = fitted[0] + times_two_to(gap, -unit)
-        return fitted
+        mean, m2, m3, m4 = rescaled(moments, exponent - unit)
+        return mean + times_two_to(gap, -unit), m2, m3, m4

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Chunk", "chunks_of", "outcome_of"]
 
 #: So many draws of a batch are searched for extreme ones: a sample, at negligible cost.
-_INSPECTED = 2_000
+_INSPECTED = 1_000
 
 #: A clock may stand still during a short call; a cost may not be zero.
 _LEAST_SECONDS = 1e-9
@@ -73,19 +73,21 @@ def outcome_of(
     bounds = plan.bounds[plan.names.index(arm)] if any(plan.bounds) else None
     keep: list[Floats] | None = [] if plan.keep_values or digest else None
     for chunk in chunks:
-        draws = chunk.returned if isinstance(chunk.returned, Draws) else Draws(chunk.returned)
-        values = as_values(draws.values, chunk.size, arm=arm, ticket=ticket)
+        raw, costs = chunk.returned, None
+        if isinstance(raw, Draws):
+            if raw.extra is not None:
+                learned.append(raw.extra)
+            costs, raw = raw.costs, raw.values
+        values = as_values(raw, chunk.size, arm=arm, ticket=ticket)
         tally.add(values, arm=arm, ticket=ticket)
         if bounds is not None:
             _within(values, bounds, arm, ticket)
-        if draws.extra is not None:
-            learned.append(draws.extra)
         seconds += chunk.seconds
         clock += chunk.cost
-        if plan.unit == "cost" or draws.costs is not None:
-            costs = _reported(draws.costs, chunk.size, arm, ticket)
-            reported += float(costs.sum())
-            squares += float(np.square(costs).sum())
+        if costs is not None or plan.unit == "cost":
+            paid = _reported(costs, chunk.size, arm, ticket)
+            reported += float(paid.sum())
+            squares += float(np.square(paid).sum())
         if extremes is None:
             inspected = min(len(values), _INSPECTED)
             scalar, extremes = values.ndim == 1, extremes_of(values[:inspected])

@@ -22,7 +22,7 @@ class Look(NamedTuple):
     ready: bool
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Progress:
     """Where a run stands: what `callback` and the stopping rules see after every told ticket.
 

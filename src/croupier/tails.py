@@ -25,18 +25,19 @@ _LEAST_DRAWS: Final = 100
 
 def extremes_of(values: Floats) -> Floats:
     """Return the lowest and the highest draws of each component: shape (at most 128, d)."""
-    return _ends(values.reshape(len(values), -1), 1)
+    ends = _ends(values, 1)
+    return ends.reshape(len(ends), -1)
 
 
-def _kept(columns: Floats) -> int:
-    return _KEPT_PER_BATCH if columns.shape[1] == 1 else _KEPT_OF_VECTORS
+def _kept(values: Floats) -> int:
+    return _KEPT_PER_BATCH if values.size == len(values) else _KEPT_OF_VECTORS
 
 
-def _ends(columns: Floats, times: int) -> Floats:
-    kept = times * _kept(columns)
-    if len(columns) <= 2 * kept:
-        return columns.copy()
-    parted = np.partition(columns, (kept - 1, len(columns) - kept), axis=0)
+def _ends(values: Floats, times: int) -> Floats:
+    kept = times * _kept(values)
+    if len(values) <= 2 * kept:
+        return values.copy()
+    parted = np.partition(values, (kept - 1, len(values) - kept), axis=0)
     return np.concatenate((parted[:kept], parted[-kept:]))
 
 
@@ -45,6 +46,7 @@ class Tail:
 
     def __init__(self) -> None:
         self._parts: list[Floats] = []
+        self._incomplete: list[Floats] = []
         self._waiting = 0
         self._low: Floats | float = np.inf
         self._high: Floats | float = -np.inf
@@ -53,25 +55,32 @@ class Tail:
     def add(self, extremes: Floats, inspected: int) -> None:
         """Add the extremes of one outcome, chosen from `inspected` draws."""
         if len(extremes) < inspected:
-            self._mark_gap(extremes)
+            self._incomplete.append(extremes)
         self._parts.append(extremes)
         self._waiting += len(extremes)
         self.inspected += inspected
         if self._waiting > 4 * _KEPT_PER_ARM * _kept(extremes):
+            self._mark_gaps()
             self._parts = [_ends(np.concatenate(self._parts), _KEPT_PER_ARM)]
             self._waiting = len(self._parts[0])
-            self._mark_gap(self._parts[0])
+            self._incomplete.append(self._parts[0])
+            self._mark_gaps()
 
-    def _mark_gap(self, kept: Floats) -> None:
+    def _mark_gaps(self) -> None:
         # Draws between the two ends were left out: there the sample is not complete.
-        half = len(kept) // 2
-        self._low = np.minimum(self._low, kept[:half].max(axis=0))
-        self._high = np.maximum(self._high, kept[half:].min(axis=0))
+        if not self._incomplete:
+            return
+        kept = np.array(self._incomplete)
+        half = kept.shape[1] // 2
+        self._low = np.minimum(self._low, kept[:, :half].max(axis=1).min(axis=0))
+        self._high = np.maximum(self._high, kept[:, half:].min(axis=1).max(axis=0))
+        self._incomplete = []
 
     def shape(self) -> Floats:
         """Return the Pareto shape of each component's heavier end; NaN where it is not known."""
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
+        self._mark_gaps()
         values = np.concatenate(self._parts)
         most = _KEPT_PER_ARM * _kept(values)
         tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), most))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,19 @@ FLAT: Final = -1100
 
 #: Draws up to 2**±120 are summed as they are: their fourth powers are far from overflow.
 _COMFORT: Final = 120
+_COMFORT_OF_SQUARES: Final = (2.0 ** (-2 * _COMFORT), 2.0 ** (2 * _COMFORT))
+
+#: Up to so many draws of vectors are summed side by side.
+_FOLD: Final = 8
 
 #: Draws beyond this are refused: their differences would be close to overflow themselves.
 _TOO_FAR: Final = 2.0**1000
+
+
+_NOTHING: Final = np.empty((0, 0))
+
+#: Four power sums: floats for numbers, arrays for vectors.
+Sums: TypeAlias = tuple[Any, Any, Any, Any]
 
 
 class Tally:
@@ -39,90 +49,148 @@ class Tally:
     array([1., 6.])
     """
 
-    __slots__ = ("_flat", "_scaled", "_sums", "_unit", "count", "exponent", "origin")
-
     def __init__(self) -> None:
         self.count = 0
         self.origin: Any = 0.0
         self.exponent: Any = FLAT
+        self._shape: tuple[int, ...] = ()
+        self._row: Floats = _NOTHING
         self._unit: Any = 0
-        self._sums: list[Any] = [0.0] * 4
+        self._sums: Sums = (0.0, 0.0, 0.0, 0.0)
         self._flat = True  # some component has not varied yet
         self._scaled = False  # some component is summed in another unit than 1
+        self._plain = True  # ordinary numbers so far
 
     def add(self, values: Floats, *, arm: str, ticket: int) -> None:
         """Add a chunk of shape (m,) or (m, d); an ArmError names the first value not finite."""
         if self.count == 0:
             self._begin(values, arm, ticket)
-        elif values.shape[1:] != np.shape(self.origin):
-            shapes = f"{np.shape(self.origin)}, then {values.shape[1:]}"
+        elif values.shape[1:] != self._shape:
+            shapes = f"{self._shape}, then {values.shape[1:]}"
             message = f"returned draws of shape {shapes} in one batch"
             raise ArmError(message, arm=arm, ticket=ticket, value=values.shape)
         self.count += len(values)
         if self.count == 1:
             return
-        with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
-            away = values - self.origin
-            if self._flat:
-                self._choose_unit(away)
-            sums = self._power_sums(away)
-            if not math.isfinite(sums[3] if values.ndim == 1 else sums[3].sum()):
-                if not (np.abs(values) < _TOO_FAR).all():
-                    _refuse(values, arm, ticket)
-                self._choose_unit(away, again=True)
-                sums = self._power_sums(away)
-        self._sums = [known + new for known, new in zip(self._sums, sums, strict=True)]
+        if self._plain and not self._flat:
+            s1, s2, s3, s4 = self._power_sums_of(values, arm, ticket)
+        else:
+            with np.errstate(over="ignore", invalid="ignore"):  # looked for, and named
+                s1, s2, s3, s4 = self._power_sums_of(values, arm, ticket)
+        k1, k2, k3, k4 = self._sums
+        self._sums = k1 + s1, k2 + s2, k3 + s3, k4 + s4
+
+    def _power_sums_of(self, values: Floats, arm: str, ticket: int) -> Sums:
+        sums = self._numbers(values) if self._plain else None
+        if sums is None:
+            self._plain = False
+            sums = self._anything(values, arm, ticket)
+        return sums
+
+    def _numbers(self, values: Floats) -> Sums | None:
+        """Return the power sums of ordinary numbers, None if there is anything special in them."""
+        away = values - self.origin
+        squares = away.dot(away)
+        if not squares < _COMFORT_OF_SQUARES[1]:
+            return None
+        if self._flat:
+            if squares < _COMFORT_OF_SQUARES[0]:
+                return None
+            self.exponent, self._flat = exponent_of(math.sqrt(squares)), False
+        squared = away * away
+        # At most 10 000 numbers, in fresh arrays: one thread and one order of summation.
+        dot = squared.dot
+        return np.add.reduce(away), squares, dot(away), dot(squared)
+
+    def _anything(self, values: Floats, arm: str, ticket: int) -> Sums:
+        """Return the power sums of vectors, or of numbers however large or small."""
+        sums = self._power_sums(values - self._origins(values))
+        if self._flat:
+            low, high = sums[1].min(), sums[1].max()
+            if not _COMFORT_OF_SQUARES[0] < low <= high < _COMFORT_OF_SQUARES[1]:
+                sums = self._in_other_units(values, again=False)
+            self._choose_exponents(sums[1])
+        if not math.isfinite(np.add.reduce(sums[3])):
+            if not (np.abs(values) < _TOO_FAR).all():
+                _refuse(values, arm, ticket)
+            sums = self._in_other_units(values, again=True)
+        return sums
 
     def _begin(self, values: Floats, arm: str, ticket: int) -> None:
         first = values[0]
+        self._shape = values.shape[1:]
         if values.ndim == 1:
             self.origin = float(first)
             good = abs(self.origin) < _TOO_FAR
         else:
+            self._plain = False
             self.origin = first.copy()
             self.exponent = np.full(first.shape, FLAT)
             self._unit = np.zeros(first.shape, np.int64)
-            self._sums = [np.zeros(first.shape) for _ in range(4)]
+            self._sums = (np.zeros(first.shape),) * 4
             good = bool((np.abs(first) < _TOO_FAR).all())
         if not good:
             _refuse(values[:1], arm, ticket)
 
-    def _choose_unit(self, away: Floats, again: bool = False) -> None:
-        """Set the exponents of the components that vary for the first time (or overflowed)."""
-        old = self._unit
-        # Sums of a component that has not begun are zero: there is nothing to rescale.
-        if away.ndim == 1:
-            new = exponent_of(float(max(away.max(), -away.min())))
-            self.exponent, self._unit = _unit_for(new, self.exponent, old, again)
-            self._sums = rescaled(self._sums, old - self._unit if self._sums[1] else 0)
-            self._scaled, self._flat = self._unit != 0, self.exponent == FLAT
-            return
-        new = exponent_of(np.abs(away).max(axis=0))
-        if self.count == len(away) and new.min() > FLAT and np.abs(new).max() <= _COMFORT:
-            self.exponent, self._flat = new, False  # the first chunk, and nothing special in it
-            return
-        each = zip(new, self.exponent, old, strict=True)
-        self.exponent, self._unit = np.array([_unit_for(*known, again) for known in each]).T
-        self._sums = rescaled(self._sums, np.where(self._sums[1] > 0, old - self._unit, 0))
-        self._scaled, self._flat = self._unit.any(), (self.exponent == FLAT).any()
+    def _origins(self, values: Floats) -> Any:
+        """Return the origin in a form that is fast to subtract: long rows, not many short ones."""
+        if self._row.shape == values.shape:
+            return self._row
+        if values.ndim == 2 and self.count > len(values):
+            self._row = np.tile(self.origin, (len(values), 1))
+        return self.origin
 
-    def _power_sums(self, away: Floats) -> list[Any]:
+    def _in_other_units(self, values: Floats, *, again: bool) -> Sums:
+        """Set the units of the components that vary for the first time (or overflowed); sum."""
+        away = values - self.origin
+        old, farthest = self._unit, exponent_of(np.abs(away).max(axis=0))
+        if again:
+            begin = farthest > self.exponent
+            self.exponent = np.where(begin, farthest, self.exponent)
+        else:
+            begin = (self.exponent == FLAT) & (farthest != FLAT) & (np.abs(farthest) > _COMFORT)
+        self._unit = np.where(begin, farthest, old)
+        self._scaled = bool(self._unit.any())
+        # Sums of a component that has not begun are zero: there is nothing to rescale.
+        self._sums = rescaled(self._sums, np.where(self._sums[1] > 0, old - self._unit, 0))
+        return self._power_sums(away)
+
+    def _choose_exponents(self, squares: Any) -> None:
+        begin = (self.exponent == FLAT) & (squares > 0)
+        self.exponent = np.where(begin, self._unit + exponent_of(np.sqrt(squares)), self.exponent)
+        self._flat = bool((self.exponent == FLAT).any())
+
+    def _power_sums(self, away: Floats) -> Sums:
         if self._scaled:
             away = np.ldexp(away, -self._unit)
         squared = away * away
-        first, product = np.add.reduce(away), _inner if away.ndim == 1 else _columns
-        return [first, product(away, away), product(away, squared), product(squared, squared)]
+        if away.ndim == 1:
+            dot = squared.dot
+            return np.add.reduce(away), away.dot(away), dot(away), dot(squared)
+        # Several draws are summed side by side first: long rows are faster than short ones.
+        rows, columns = away.shape
+        fold = math.gcd(rows, _FOLD)
+        away = away.reshape(rows // fold, fold * columns)
+        squared = squared.reshape(away.shape)
+        sums = np.empty((4, fold * columns))
+        np.add.reduce(away, out=sums[0])
+        np.add.reduce(squared, out=sums[1])
+        np.add.reduce(np.multiply(away, squared, out=away), out=sums[2])
+        np.add.reduce(np.multiply(squared, squared, out=squared), out=sums[3])
+        return tuple(np.add.reduce(sums.reshape(4, fold, columns), axis=1))
 
     def moments(self) -> Floats:
         """Return the rows mean, M2, M3, M4 about `origin`, in units of ``2**exponent``."""
         n = self.count
         if n == 1:
             return np.zeros((4, np.size(self.origin)))
-        if isinstance(self.exponent, int):
-            shift: Any = 0 if self._flat else self._unit - self.exponent
+        if not self._shape:
+            shift: Any = 0 if self._flat else int(self._unit - self.exponent)
         else:
             shift = np.where(self.exponent == FLAT, 0, self._unit - self.exponent)
         s1, s2, s3, s4 = rescaled(self._sums, shift)
+        if not self._shape:
+            s1, s2, s3, s4 = float(s1), float(s2), float(s3), float(s4)
         m = s1 / n
         square = m * m
         m2 = s2 - n * square
@@ -130,25 +198,6 @@ class Tally:
         m4 = s4 - 4 * m * s3 + 6 * square * s2 - 3 * n * square * square
         m2 = larger(m2, 0.0 * m2)
         return np.array((m, m2, m3, larger(m4, m2 * m2 / n))).reshape(4, -1)
-
-
-def _inner(x: Floats, y: Floats) -> float:
-    # At most 10 000 numbers, in fresh arrays: one thread and one order of summation.
-    return float(np.dot(x, y))
-
-
-def _columns(x: Floats, y: Floats) -> Floats:
-    columns: Floats = np.einsum("ij,ij->j", x, y)
-    return columns
-
-
-def _unit_for(new: int, exponent: int, unit: int, again: bool) -> tuple[int, int]:
-    """Return the exponent and the unit of a component whose farthest draw has exponent `new`."""
-    if again:
-        return (new, new) if new > exponent else (exponent, unit)
-    if exponent != FLAT or new == FLAT:
-        return exponent, unit
-    return new, new if abs(new) > _COMFORT else unit
 
 
 def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
@@ -187,8 +236,14 @@ def times_two_to(x: Any, power: Any) -> Any:
     return np.ldexp(x, power)
 
 
-def rescaled(moments: Iterable[Any], shift: Any) -> list[Any]:
+def rescaled(moments: Iterable[Any], shift: Any) -> Sums:
     """Multiply the r-th of mean (or sum), M2, M3, M4 by 2^(r shift)."""
-    if isinstance(shift, int) and shift == 0:
-        return list(moments)
-    return [times_two_to(m, r * shift) for r, m in enumerate(moments, 1)]
+    m1, m2, m3, m4 = moments
+    if isinstance(shift, int):
+        if shift == 0:
+            return m1, m2, m3, m4
+        if -250 < shift < 250:
+            two = math.ldexp(1.0, shift)
+            square = two * two
+            return m1 * two, m2 * square, m3 * (square * two), m4 * (square * square)
+    return tuple(times_two_to(m, r * shift) for r, m in enumerate((m1, m2, m3, m4), 1))
