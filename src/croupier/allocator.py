@@ -159,7 +159,7 @@ class Allocator:
         play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
         if not 0 <= play.arm < len(self.plan.names):
             raise PlanError(f"policy {self._policy.name!r} chose arm {play.arm}, which is none")
-        arm, size = play.arm, self._size(play.arm, play.decisions)
+        arm, size = play.arm, self._size(play.arm, play.decisions, play.growth)
         if play.at_most is not None:
             size = min(size, play.at_most)
         size = max(self._group, size - size % self._group)
@@ -167,7 +167,7 @@ class Allocator:
         self._decisions.append(_Decision(arm, size, self._states.copy()))
         self._pending[arm] += size
 
-    def _size(self, arm: int, decisions: int = 1) -> int:
+    def _size(self, arm: int, decisions: int = 1, growth: float = 1.0) -> int:
         """Return how many draws decisions buy: each a share of what was spent, in cost.
 
         No more than the arm has had, for that would more than double it: among many arms a lucky
@@ -176,8 +176,8 @@ class Allocator:
         if self.plan.batch == "one" or self.ledger.count[arm] == 0:
             return 1
         afford = decisions * self.plan.share * self.ledger.spent
-        had = float(self.ledger.count[arm])
-        return max(1, int(min(had, afford / float(self.ledger.price[arm]))))
+        most = growth * float(self.ledger.count[arm])
+        return max(1, int(min(most, afford / float(self.ledger.price[arm]))))
 
     def _affordable(
         self, arm: int, size: int, draws_left: int | None, cost_left: float | None

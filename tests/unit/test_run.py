@@ -625,17 +625,21 @@ def test_one_draw_at_a_time_is_round_robin_at_any_width(width: int) -> None:
 def test_batches_grow_by_a_quarter_a_round(arms: dict[str, Any]) -> None:
     history = cr.estimate(arms, draws=100_000, rng=7).history
     before = np.concatenate(([0.0], history.cost[:-1]))
-    # One decision buys 1/32 of what was spent, and a batch stands for four of them at most.
-    assert (history.size <= np.maximum(1, 4 * before / 32)).all()
+    # One decision buys 1/32 of what was spent, and a batch stands for eight of them at most.
+    assert (history.size <= np.maximum(1, 8 * before / 32)).all()
     assert history.size.max() > 1000
 
 
-def test_no_batch_more_than_doubles_an_arm(arms: dict[str, Any]) -> None:
+def test_no_decision_more_than_doubles_an_arm(arms: dict[str, Any]) -> None:
     history = cr.estimate(arms, draws=100_000, rng=7).history
+    draws = np.concatenate(([0], history.draws[:-1]))
     for arm in range(2):
-        sizes = history.size[history.arm == arm]
+        mine = history.arm == arm
+        sizes = history.size[mine]
         had = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-        assert (sizes <= np.maximum(1, had)).all()
+        # The floor, half the root of what each arm would have, may be bought four times over.
+        floor = 0.5 * np.sqrt(draws[mine] / 2)
+        assert (sizes <= np.maximum(1, np.where(had < floor, 4 * floor, had))).all()
 
 
 def test_the_first_draws_come_one_at_a_time_in_turn(arms: dict[str, Any]) -> None:
@@ -782,7 +786,7 @@ def test_a_run_of_slow_draws_ends_in_time(width: int) -> None:
     assert time.perf_counter() - began <= seconds + 0.2 + 0.5
     assert result.stopped == "seconds"
     assert result.draws >= 2
-    assert (result.history.size == 1).all()
+    assert (result.history.size <= 2).all()
 
 
 @pytest.mark.parametrize("kind", ["wall", "cpu"])

@@ -33,11 +33,15 @@ Random: TypeAlias = Callable[[], np.random.Generator]
 
 
 class Play(NamedTuple):
-    """A choice with more to say: at most so many draws, or so many decisions in one."""
+    """A choice with more to say: at most so many draws, or so many decisions in one.
+
+    A batch does not grow an arm by more than `growth` times what it has had: 1 is to double it.
+    """
 
     arm: int
     at_most: int | None = None
     decisions: int = 1
+    growth: float = 1.0
 
 
 #: An arm's index, (index, at most so many draws), or a Play.
@@ -120,9 +124,10 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | No
     when it was last called with more, is called with twice as many as ever, as soon as that
     costs no more than any decision does.
     """
-    draws = ledger.count + pending
-    if draws.min() < plan.first or ledger.count.min() < 2:
-        return int(draws.argmin()), 1
+    if ledger.fewest < max(plan.first, 2):
+        draws = ledger.count + pending
+        if draws.min() < plan.first or ledger.fewest < 2:
+            return int(draws.argmin()), 1
     if plan.unit == "seconds" and plan.batch == "growing":
         # At its best pace: a call that the machine interrupted is long, but tells nothing.
         longest = ledger.largest * ledger.pace
@@ -134,6 +139,9 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | No
     return None
 
 
+_ONE: Final = np.ones(1)
+
+
 def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
     """Return the weight of each component in the one number that an allocation minimises.
 
@@ -142,7 +150,7 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
     """
     if plan.objective is None:
         if variance.shape[1] == 1:
-            return np.ones(1)
+            return _ONE
         ranked = np.sort(variance, axis=0)
         flat = np.count_nonzero(ranked == 0, axis=0)
         median = ranked[(flat + len(ranked)) // 2 - (flat == len(ranked)), range(len(flat))]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from croupier.draws import Floats
 
-__all__ = ["log_variance_bound", "shared_mean_guard", "variance_draw"]
+__all__ = ["log_variance_bound", "price_draw", "shared_mean_guard", "variance_draw"]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -27,6 +27,11 @@ def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:
     Gelman et al., Bayesian Data Analysis (3rd ed.), section 3.2, with the effective df.
     """
     return df * variance / chi2
+
+
+def price_draw(score: Floats, error: Floats, normal: Floats) -> Floats:
+    """Return the score with its price drawn: times exp(z e), e the price's relative error."""
+    return np.asarray(score * np.exp(error * normal))
 
 
 def log_variance_bound(variance: Floats, df: Floats, total: float) -> Floats:
@@ -63,17 +68,19 @@ def visit(n: list[float], x: list[float], s2: list[float]) -> tuple[list[float],
     ([1.0, 196.0], 100.510, 0.01523)
     """
     v = list(s2)
-    a = m = 0.0
+    a = centre = 0.0
     for k in sorted(range(len(s2)), key=s2.__getitem__, reverse=True):
-        if s2[k] == 0:
+        variance = s2[k]
+        if variance == 0:
             break
-        if a > 0:
-            d = abs(x[k] - m / a) - 2 / math.sqrt(a)
-            if d > 0:
-                v[k] = max(v[k], n[k] * d * d / 4)
-        a += n[k] / v[k]
-        m += n[k] * x[k] / v[k]
-    return v, a, m / a if a else 0.0
+        off = x[k] - centre
+        if a * off * off > 4:  # the first has nobody to agree with: a is zero
+            d = abs(off) - 2 / math.sqrt(a)
+            v[k] = variance = max(variance, n[k] * d * d / 4)
+        weight = n[k] / variance
+        a += weight
+        centre += off * weight / a
+    return v, a, centre
 
 
 def _swept(count: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:

@@ -19,16 +19,21 @@ from croupier.draws import Floats
 from croupier.ledger import Ledger
 from croupier.plan import Plan
 from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
-from croupier.policies.indices import log_variance_bound, shared_mean_guard, variance_draw
+from croupier.policies.indices import (
+    log_variance_bound,
+    price_draw,
+    shared_mean_guard,
+    variance_draw,
+)
 
 __all__ = ["VarianceLCB", "VarianceThompson"]
 
-#: Decisions in a row that one batch may stand for, and scores that one decision may compute.
-_DECISIONS: Final = 4
+#: Decisions that one batch may stand for, and scores that one decision may compute.
+_DECISIONS: Final = 8
 _SCORES: Final = 2000
 
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
-_AHEAD: Final = 0.01
+_AHEAD: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -36,8 +41,8 @@ class VarianceThompson:
     """The default: Thompson sampling on cost times variance; no range needed.
 
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
-    ledger, and plays the smallest cost times variance. `floor`: every arm gets at least
-    ``floor * sqrt(t/K)`` draws, less if they are dear.
+    ledger, and plays the smallest cost times variance; reported costs have a posterior of their
+    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, less if they are dear.
     """
 
     name: ClassVar[str] = "variance-thompson"
@@ -54,23 +59,26 @@ class VarianceThompson:
             return forced
         belief = _believe(state, ledger)
         random = rng()
-        # As many posterior draws in a row as agree are as many decisions in one batch.
+        # Several posterior draws at once: as many as name one arm are decisions in one batch.
         shape = (_in_a_row(state, ledger), len(ledger), 1)
-        # Half a chi-square is a gamma draw, and single precision is plenty for a posterior.
-        half_df = (belief.df / 2).astype(np.float32)
-        gamma = random.standard_gamma(half_df, shape[:2], dtype=np.float32)
-        chi2 = 2 * gamma[..., None].astype(np.float64)
-        score = variance_draw(belief.variance, belief.df[:, None], chi2)
-        if belief.flat.any():
+        chi2 = random.chisquare(belief.df, shape[:2])
+        score = variance_draw(belief.variance, belief.df[:, None], chi2[..., None])
+        if not ledger.varies:
             doubt = np.abs(random.standard_normal(shape))
             patience = random.standard_exponential(shape)
             score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
         scores = ledger.price * belief.weighed(score)
-        arm = smallest(scores[0])
+        if state.unit == "cost":
+            scores = price_draw(scores, ledger.price_error, random.standard_normal(shape[:2]))
+        first = smallest(scores[0])
         if len(scores) == 1:
-            return arm
-        others = scores.argmin(axis=1) != arm
-        return Play(arm, decisions=int(others.argmax()) if others.any() else len(scores))
+            return first
+        # One of the arms that were named, each with the same chance: an arm that is named more
+        # often gets more by the size of its batch, not by being chosen more often as well.
+        named = scores.argmin(axis=1).tolist()
+        distinct = list(dict.fromkeys(named))
+        arm = distinct[int(random.random() * len(distinct))]
+        return Play(arm, decisions=named.count(arm))
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
         return state
@@ -99,7 +107,7 @@ class VarianceLCB:
         belief = _believe(state, ledger)
         total = ledger.draws
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
-        if belief.flat.any():
+        if not ledger.varies:
             score = np.where(belief.flat, belief.unseen(ledger, 0.8, math.log(total)), score)
         return smallest(ledger.price * belief.weighed(score))
 
@@ -174,15 +182,18 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         return first
     if len(ledger) == 1:
         return 0
-    draws = ledger.count + pending
-    if not ledger.moments[1].any():
-        return int(draws.argmin())  # nothing varies: there is nothing to prefer
+    if not ledger.varies and not ledger.moments[1].any():
+        # Nothing varies: there is nothing to prefer.
+        return int((ledger.count + pending).argmin())
     least = floor * math.sqrt(ledger.draws / len(ledger))
-    if draws.min() < least:
-        dear = np.minimum(1.0, ledger.spent / ledger.draws / ledger.price)
-        missing = least * dear - draws
-        if (missing > 0).any():
-            arm = int(np.where(missing > 0, draws, np.inf).argmin())
-            ahead = min(least, _AHEAD * ledger.draws / len(ledger)) * float(dear[arm])
-            return arm, int(missing[arm] + ahead) + 1
+    if ledger.fewest < least:
+        draws = ledger.count + pending
+        # By the root of its price only: a dear arm that was unlucky at first must get its chance.
+        dear = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / ledger.price))
+        below = draws < least * dear
+        if below.any():
+            arm = int(np.where(below, draws, np.inf).argmin())
+            ahead = min(3 * least, _AHEAD * ledger.draws / len(ledger))
+            missing = (least + ahead) * float(dear[arm]) - float(draws[arm])
+            return Play(arm, int(missing) + 1, growth=3)
     return None

@@ -39,7 +39,7 @@ def test_every_arm_keeps_its_floor(policy: str) -> None:
     for name in ("a", "c"):
         draws = [result.arms[name].draws for result in results]
         assert min(draws) >= 0.9 * floor
-        assert np.median(draws) <= 2.5 * floor  # it may buy as much again ahead
+        assert np.median(draws) <= 4.5 * floor  # it may buy three times as much ahead
 
 
 @both
