@@ -3,6 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RIVALS := .venv-rivals/.installed
 
 # Two processes on two cores: threads of a linear algebra library would only be in the way.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -11,7 +12,8 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead lint format clean
+.PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
+  bench-policies lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +38,9 @@ bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; AR
 bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
 
+bench-policies: $(RIVALS) ## decisions per second, beside other bandit libraries (a minute)
+	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.rivals $(ARGS)
+
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -47,7 +52,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 clean: ## remove all that make has made
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used as they are, so that the constraints hold for them
@@ -70,4 +75,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	uv=$$(command -v uv) || \
 	  { $$pip --retries 1 -c constraints.txt uv >/dev/null 2>&1 && uv=$(BIN)/uv; } || uv=; \
 	{ test "$$uv" && install "$$uv" pip install --quiet --python $(BIN)/python; } || install $$pip
+	@touch $@
+
+# Other bandit libraries stay out of the environment that croupier is tested in.
+$(RIVALS): pyproject.toml constraints.txt benchmarks/rivals.txt
+	@$(PYTHON) -m venv --clear .venv-rivals
+	@echo "Installing croupier and its rivals into .venv-rivals ..."
+	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rivals.txt
 	@touch $@

@@ -92,7 +92,7 @@ class Allocator:
         plan = self.plan
         self.interval: Interval = interval or (Anytime() if anytime else FixedSize())
         self._index = {name: k for k, name in enumerate(plan.names)}
-        self._digest, self._group = digest_of(self._policy), group_of(self._policy)
+        self._digest, self._group = digest_of(self._policy), group_of(self._policy, plan.unit)
         self._learners = dict(learners or {})
         self._states = {name: learner.start() for name, learner in self._learners.items()}
         self._policy_state = self._policy.start(plan)

@@ -33,6 +33,11 @@ class ArmError(CroupierError):
         self.ticket = ticket
         self.value = value
 
+    def at(self, ticket: int) -> ArmError:
+        """Return the same error, with the ticket of its batch."""
+        message = str(self).removeprefix(f"arm {self.arm!r}: ")
+        return ArmError(message, arm=self.arm, ticket=ticket, value=self.value)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception is unpickled by a call with its args, and ours needs keywords.
         state = {**vars(self), "value": _portable(self.value)}

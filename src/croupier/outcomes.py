@@ -70,8 +70,11 @@ def outcome_of(
     extremes: Floats | None = None
     inspected = 0
     learned: list[Any] = []
-    bounds = plan.bounds[plan.names.index(arm)] if any(plan.bounds) else None
+    # A policy that clips its payoffs has said that it knows of draws outside of the bounds.
+    known = any(plan.bounds) and not plan.policy.get("clip", False)
+    bounds = plan.bounds[plan.names.index(arm)] if known else None
     keep: list[Floats] | None = [] if plan.keep_values or digest else None
+    prices: list[Floats] = []
     for chunk in chunks:
         raw, costs = chunk.returned, None
         if isinstance(raw, Draws):
@@ -87,6 +90,8 @@ def outcome_of(
         if costs is not None or plan.unit == "cost":
             paid = _reported(costs, chunk.size, arm, ticket)
             reported += float(paid.sum())
+            if keep is not None:
+                prices.append(paid.copy())
             squares += float(np.square(paid).sum())
         if extremes is None:
             inspected = min(len(values), _INSPECTED)
@@ -102,7 +107,13 @@ def outcome_of(
     extra: dict[str, Any] = {}
     if digest is not None and whole is not None:
         random = stream(batch.seed, DIGEST, ticket)
-        extra["policy"] = digest(plan, plan.names.index(arm), Draws(whole), random)
+        each = None
+        if plan.unit != "draws":
+            each = np.concatenate(prices) if plan.unit == "cost" else cost / batch.size
+        try:
+            extra["policy"] = digest(plan, plan.names.index(arm), Draws(whole, each), random)
+        except ArmError as error:
+            raise error.at(ticket) from None
     if learned:
         extra["arm"] = learned
     assert extremes is not None

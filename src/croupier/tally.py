@@ -240,7 +240,7 @@ def rescaled(moments: Iterable[Any], shift: Any) -> Sums:
     """Multiply the r-th of mean (or sum), M2, M3, M4 by 2^(r shift)."""
     m1, m2, m3, m4 = moments
     if isinstance(shift, int):
-        if shift == 0:
+        if shift == 0 or not (m1 or m2):
             return m1, m2, m3, m4
         if -250 < shift < 250:
             two = math.ldexp(1.0, shift)

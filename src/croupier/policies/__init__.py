@@ -14,6 +14,14 @@ from croupier.policies.baselines import ExploreThenCommit as ExploreThenCommit
 from croupier.policies.baselines import Fixed as Fixed
 from croupier.policies.baselines import Greedy as Greedy
 from croupier.policies.baselines import Uniform as Uniform
+from croupier.policies.bounded import KLUCB as KLUCB
+from croupier.policies.bounded import MOSS as MOSS
+from croupier.policies.bounded import UCB1 as UCB1
+from croupier.policies.bounded import UCBV as UCBV
+from croupier.policies.bounded import Thompson as Thompson
+from croupier.policies.bounded import Tightest as Tightest
+from croupier.policies.heavy import RobustUCB as RobustUCB
+from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
 from croupier.policies.variance import VarianceLCB as VarianceLCB
 from croupier.policies.variance import VarianceThompson as VarianceThompson
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from croupier.draws import Draws, Floats
 from croupier.errors import PlanError
 from croupier.ledger import TELLING, Ledger
-from croupier.plan import Plan
+from croupier.plan import Plan, Unit
 
 __all__ = [
     "Choice",
@@ -60,8 +60,9 @@ class Policy(Protocol):
 
     A policy is a frozen dataclass: its fields are its parameters, its state is whatever `start`
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
-    batch to small arrays where they are made, and ``group``: sizes are multiples of it. To be
-    registered it needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
+    batch to small arrays where they are made, and ``group``, a number or a function of the unit:
+    sizes are multiples of it. To be registered it needs ``example()``, a policy for arms 'a' and
+    'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -96,15 +97,25 @@ def digest_of(policy: Policy) -> Digest | None:
     return getattr(policy, "digest", None)
 
 
-def group_of(policy: Policy) -> int:
-    """Return how many draws the policy learns from at once: 1, or 2 and 3 for pairs and triples."""
-    return int(getattr(policy, "group", 1))
+def group_of(policy: Policy, unit: Unit = "draws") -> int:
+    """Return how many draws the policy learns from at once: 1, or 2 and 3 for pairs and triples.
+
+    A policy's `group` is a number, or a function of the unit of the plan.
+    """
+    group = getattr(policy, "group", 1)
+    return int(group(unit) if callable(group) else group)
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """Return a policy as plain data: its name and its parameters."""
-    parameters: dict[str, Any] = asdict(policy) if is_dataclass(policy) else {}
-    return {"name": policy.name, **parameters}
+    """Return a policy as plain data that goes to JSON and back: its name and its parameters."""
+    names: list[str] = [one.name for one in fields(policy)] if is_dataclass(policy) else []
+    return {"name": policy.name} | {name: _plain(getattr(policy, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value if lacks_of(value) else describe(value)
 
 
 def smallest(scores: Floats) -> int:

@@ -1,4 +1,8 @@
-"""The formulas of the policies, elementwise: numpy evaluates them on a live run."""
+"""The formulas of the policies, elementwise: numpy evaluates them on a live run.
+
+The paper's indices are upper bounds B on a mean payoff in [0, 1]. Here each is 1 - B, a lower
+bound on a mean loss: the smallest is played, and what is close to a payoff of 1 keeps its digits.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,22 @@ from numpy.typing import NDArray
 
 from croupier.draws import Floats
 
-__all__ = ["log_variance_bound", "price_draw", "shared_mean_guard", "variance_draw"]
+__all__ = [
+    "catoni_mean",
+    "kl_level",
+    "kl_ucb",
+    "log_variance_bound",
+    "median_of_means",
+    "moss",
+    "price_draw",
+    "robust_width",
+    "shared_mean_guard",
+    "subgaussian_ucb",
+    "truncated_mean",
+    "ucb1",
+    "ucb_v",
+    "variance_draw",
+]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -19,6 +38,133 @@ _TINY: Final = float(np.finfo(float).tiny)
 _FEW: Final = 400
 _SWEEPS: Final = 12
 _STILL: Final = 0.3
+
+
+#: Newton steps of KL-UCB: it converges quadratically and from one side.
+_STEPS: Final = 60
+
+
+def ucb1(loss: Floats, count: Floats, log_time: float, scale: float = 2.0) -> Floats:
+    """Return 1 - B of UCB1: Auer, Cesa-Bianchi and Fischer (2002), figure 1, with scale 2."""
+    return np.asarray(loss - np.sqrt(scale * log_time / count))
+
+
+def ucb_v(
+    loss: Floats, variance: Floats, count: Floats, log_time: float, zeta: float, c: float
+) -> Floats:
+    """Return 1 - B of UCB-V: Audibert, Munos and Szepesvári (TCS 410, 2009)."""
+    level = zeta * log_time / count
+    return np.asarray(loss - np.sqrt(2 * variance * level) - 3 * c * level)
+
+
+def kl_level(time: float, f: float = 3.0) -> float:
+    """Return f(t) = log t + f log log t, and f(3) before that, where it would be negative.
+
+    Garivier and Cappé (COLT 2011), algorithm 1, with c = 3.
+    """
+    time = max(time, 3.0)
+    return math.log(time) + f * math.log(math.log(time))
+
+
+def kl_ucb(loss: Floats, level: Floats) -> Floats:
+    """Return w = -log(1 - q) for the largest q with kl(1 - loss, q) <= level.
+
+    Garivier and Cappé (COLT 2011), algorithm 1. At small counts q is closer to 1 than a double
+    can say, so it is w that is solved for. There kl is convex, with a slope that is known
+    exactly; Newton's method started above the root comes down to it and never passes it.
+
+    >>> np.exp(-kl_ucb(np.array([0.5, 1.0]), np.array([0.2, 2.0])))  # 1 - q
+    array([0.2130, 0.1353])
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        mean = 1 - loss
+        log_mean = np.where(mean > 0, np.log1p(-loss), 0.0)
+        least = -np.log(loss)
+        # kl >= loss (w - least) + m log m, and kl >= 2 (q - m)^2: whichever is lower.
+        above = least + (level - mean * log_mean) / loss
+        room = loss - np.sqrt(level / 2)
+        w = np.where(room > 0, np.minimum(above, -np.log(np.maximum(room, _TINY))), above)
+        w = np.where(loss > 0, w, np.inf)
+        for _ in range(_STEPS):
+            log_q = np.where(mean > 0, np.log(-np.expm1(-w)), 0.0)
+            excess = loss * (w - least) + mean * (log_mean - log_q) - level
+            slope = loss - mean / np.expm1(w)
+            step = np.where((slope > 0) & (excess > 0) & np.isfinite(w), excess / slope, 0.0)
+            new = np.maximum(w - step, least)
+            if not (new < w).any():
+                break
+            w = np.where(new < w, new, w)
+    return np.asarray(w)
+
+
+def moss(loss: Floats, count: Floats, rounds: float) -> Floats:
+    """Return 1 - B of MOSS with `rounds` = n/K: Audibert and Bubeck (COLT 2009)."""
+    return np.asarray(loss - np.sqrt(np.maximum(np.log(rounds / count), 0.0) / count))
+
+
+def subgaussian_ucb(
+    loss: Floats, count: Floats, log_time: float, sigma: float, alpha: float
+) -> Floats:
+    """Return the bound for losses with subgaussian coefficient sigma.
+
+    The (alpha, psi)-UCB of Bubeck and Cesa-Bianchi (2012), section 2.2, with psi = sigma^2 x^2/2;
+    with sigma = 1/2, that of losses in [0, 1], and alpha = 4 it is UCB1.
+    """
+    return np.asarray(loss - sigma * np.sqrt(2 * alpha * log_time / count))
+
+
+# -- means that one wild loss does not spoil: Bubeck, Cesa-Bianchi and Lugosi, Bandits with heavy
+# -- tail (IEEE Trans. Inf. Theory 59, 2013); `level` is log(1/delta), `moment` bounds the moment
+# -- of order 1 + eps
+
+
+def robust_width(count: float, level: float, moment: float, eps: float, mean: str) -> float:
+    """Return how far a robust mean is off with probability delta at most."""
+    power = eps / (1 + eps)
+    if mean == "truncated":
+        return float(4 * moment ** (1 / (1 + eps)) * (level / count) ** power)
+    if mean == "median-of-means":
+        return float((12 * moment) ** (1 / (1 + eps)) * (16 * (level + 1 / 8) / count) ** power)
+    # Catoni's mean has no bound before it has seen enough.
+    return math.inf if count < 4 * level else 2 * math.sqrt(moment * level / count)
+
+
+def truncated_mean(losses: Floats, level: float, moment: float, eps: float) -> float:
+    """Return the mean of the losses, those left out that are above a slowly growing threshold."""
+    order = np.arange(1, len(losses) + 1)
+    threshold = (moment * order / max(level, _TINY)) ** (1 / (1 + eps))
+    return float(np.where(np.abs(losses) <= threshold, losses, 0.0).mean())
+
+
+def median_of_means(losses: Floats, level: float) -> float:
+    """Return the median of the means of about 8 level blocks of equal length."""
+    blocks = max(1, int(min(8 * level + 1, len(losses) / 2)))
+    length = len(losses) // blocks
+    return float(np.median(losses[: blocks * length].reshape(blocks, length).mean(axis=1)))
+
+
+def catoni_mean(losses: Floats, level: float, moment: float) -> float:
+    """Return the root in theta of sum psi(alpha (x - theta)), by bisection.
+
+    psi(x) = sign(x) log(1 + |x| + x^2/2) grows like a logarithm; `moment` bounds the variance.
+    """
+    n = len(losses)
+    spare = max(n - 2 * level, _TINY)
+    alpha = math.sqrt(2 * level / (n * (moment + 2 * moment * level / spare)))
+    low, high = float(losses.min()), float(losses.max())
+    while high - low > 1e-12 * max(abs(low), abs(high)):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        away = alpha * (losses - middle)
+        if (np.sign(away) * np.log1p(np.abs(away) + away * away / 2)).sum() > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+# -- the default policies
 
 
 def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:

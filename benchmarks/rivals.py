@@ -1,0 +1,145 @@
+"""make bench-policies: decisions per second of bandit libraries, side by side in one process.
+
+One decision is the choice of an arm and the news of one payoff, among 16 arms. Every library gets
+its payoffs from the same list, so that only its own work is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module, metadata
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+import croupier as cr
+from benchmarks import report
+
+#: The policy of croupier that plays against the UCB1 of the others.
+POLICY = cr.policies.UCB1(bounds=(0, 1))
+ARMS = 16
+KEY = ("library",)
+MISSING = """{name} is not installed. `make bench-policies` installs it beside croupier, into a
+virtual environment of its own. By hand:
+    pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
+
+#: Makes so many decisions.
+Player = Callable[[int], None]
+
+
+def load(name: str) -> Any:
+    """Import a rival, or say how to get it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        raise SystemExit(MISSING.format(name=error.name)) from None
+
+
+def smpybandits_policies() -> Any:
+    """Return SMPyBandits.Policies, which is older than the scipy of today and prints a lot."""
+    if not hasattr(scipy.special, "btdtri"):  # the same function has a newer name
+        scipy.special.btdtri = scipy.special.betaincinv
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load("SMPyBandits.Policies")
+
+
+def endless() -> Iterator[float]:
+    """Return payoffs in [0, 1], for ever."""
+    return itertools.cycle(np.random.default_rng(0).random(10_000).tolist())
+
+
+def croupier_player() -> Player:
+    payoffs = endless()
+    table = cr.Allocator([f"arm {k}" for k in range(ARMS)], policy=POLICY, batch="one", rng=1)
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            batch = table.ask()
+            assert batch is not None
+            table.tell(batch, [next(payoffs)])
+
+    return play
+
+
+def smpybandits_player() -> Player:
+    payoffs = endless()
+    policy = smpybandits_policies().UCB(ARMS)
+    policy.startGame()
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            policy.getReward(policy.choice(), next(payoffs))
+
+    return play
+
+
+def mabwiser_player() -> Player:
+    payoffs = endless()
+    mab = load("mabwiser.mab")
+    arms = list(range(ARMS))
+    policy = mab.MAB(arms, mab.LearningPolicy.UCB1(alpha=1.0))
+    policy.fit(arms, [next(payoffs) for _ in arms])  # it does not play each arm once by itself
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            policy.partial_fit([policy.predict()], [next(payoffs)])
+
+    return play
+
+
+#: The library, what it plays, and how.
+PLAYERS: dict[str, tuple[str, Callable[[], Player]]] = {
+    "croupier": (POLICY.name, croupier_player),
+    "SMPyBandits": ("UCB", smpybandits_player),
+    "mabwiser": ("UCB1", mabwiser_player),
+}
+
+
+def seconds_per_decision(players: dict[str, Player], decisions: int, rounds: int) -> dict[str, Any]:
+    """Return the least time per decision of each, after a warm-up, measured in turns."""
+    least = dict.fromkeys(players, float("inf"))
+    with np.errstate(all="ignore"):  # SMPyBandits divides by the zero pulls of its first rounds
+        for play in players.values():
+            play(decisions)
+        for _ in range(rounds):
+            for library, play in players.items():
+                began = time.perf_counter()
+                play(decisions)
+                took = (time.perf_counter() - began) / decisions
+                least[library] = min(least[library], took)
+    return least
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench-policies", description=__doc__)
+    parser.add_argument("--decisions", type=int, default=2000, help="in a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    players = {library: build() for library, (_, build) in PLAYERS.items()}
+    least = seconds_per_decision(players, options.decisions, options.rounds)
+    rows = [
+        {
+            "library": library,
+            "version": metadata.version(library),
+            "policy": PLAYERS[library][0],
+            "arms": ARMS,
+            "µs a decision": round(1e6 * took, 1),
+            "decisions per second": round(1 / took),
+            "time to croupier's": round(took / least["croupier"], 2),
+        }
+        for library, took in least.items()
+    ]
+    report.write("policies-speed", rows, KEY)
+    report.show("policies-speed", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,284 @@
+"""The paper's policies: bandits whose losses lie in [0, 1] by the known ranges of the draws.
+
+Neufeld et al. (ICML 2014), section 3: choosing an estimator is a bandit problem whose loss is the
+square of the draw. Each policy here is a bandit's own rule; `payoffs` makes its losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from croupier.checks import Range, positive
+from croupier.draws import Draws, Floats
+from croupier.errors import PlanError
+from croupier.ledger import Ledger
+from croupier.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
+from croupier.plan import Plan, Unit
+from croupier.policies.base import Choice, Random, smallest
+from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
+
+__all__ = ["KLUCB", "MOSS", "UCB1", "UCBV", "Bandit", "Lessons", "Thompson", "Tightest"]
+
+
+class Lessons(NamedTuple):
+    """What a bandit has learned: per arm the number of losses, their mean and M2; `wins` tossed."""
+
+    payoff: Payoff
+    pulls: Floats
+    mean: Floats
+    m2: Floats
+    wins: Floats
+    total: float
+    unseen: int
+
+    def after(self, arm: int, extra: Mapping[str, Any]) -> Lessons:
+        """Return the lessons with those of one batch."""
+        n_b = extra.get("count", 0)
+        if not n_b:  # a remainder is averaged, but teaches nothing
+            return self
+        n_a = float(self.pulls[arm])
+        pulls, mean, m2 = self.pulls.copy(), self.mean.copy(), self.m2.copy()
+        apart = extra["mean"] - float(mean[arm])
+        pulls[arm] = n = n_a + n_b
+        mean[arm] += apart * n_b / n
+        m2[arm] += extra["m2"] + apart * apart * n_a * n_b / n
+        wins = self.wins
+        if "wins" in extra:
+            wins = wins.copy()
+            wins[arm] += extra["wins"]
+        unseen = self.unseen - (n_a == 0)
+        return Lessons(self.payoff, pulls, mean, m2, wins, self.total + n_b, unseen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bandit:
+    """What the bandits share: how they are paid, the first draw of every arm, what they learn.
+
+    `payoff` is "second-moment", "variance" (from pairs), "cost-variance" (from pairs, for costs
+    independent of the values) or "cost-variance-triples"; "auto" is the first where every draw
+    costs 1 and "cost-variance" where costs count. `bounds` and `cost_bounds` are the ranges of
+    values and costs, if the arms do not have their own; `scaling` by one range for all arms, or
+    by each arm's. `clip=True` cuts payoffs to [0, 1] in place of an error.
+    """
+
+    name: ClassVar[str]
+    bounded: ClassVar[bool] = True
+    payoff: Kind = "auto"
+    scaling: Scaling = "common"
+    bounds: Range | None = None
+    cost_bounds: Range | None = None
+    clip: bool = False
+
+    def __post_init__(self) -> None:
+        checked = self.terms().checked()
+        object.__setattr__(self, "bounds", checked.bounds)
+        object.__setattr__(self, "cost_bounds", checked.cost_bounds)
+
+    def terms(self) -> Terms:
+        """Return how the policy is paid."""
+        return Terms(
+            self.payoff, self.scaling, self.bounds, self.cost_bounds, self.clip, self.bounded
+        )
+
+    def group(self, unit: Unit = "draws") -> int:
+        """Return how many draws make one payoff."""
+        return self.terms().group_in(unit)
+
+    def start(self, plan: Plan) -> Lessons:
+        arms = len(plan.names)
+        none = np.zeros(arms)
+        return Lessons(payoff_of(plan, self.terms()), none, none, none, none, 0.0, arms)
+
+    def digest(
+        self, plan: Plan, arm: int, draws: Draws, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        """Reduce the losses of a batch to their moments."""
+        return moments_of(payoff_of(plan, self.terms()).losses(arm, draws))
+
+    def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        if state.unseen:
+            # Every arm once; whatever is asked for before they are told goes round robin.
+            return int((ledger.count + pending).argmin()), 1
+        return smallest(state.payoff.factor * self.shortfall(state))
+
+    def shortfall(self, state: Lessons) -> Floats:
+        """Return 1 - B for every arm, B its upper bound on the mean payoff."""
+        raise NotImplementedError
+
+    def learn(self, state: Lessons, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Lessons:
+        return state.after(arm, extra)
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls()
+
+
+def moments_of(losses: Floats) -> dict[str, float]:
+    """Return the number, the mean and the central sum of squares of some losses."""
+    n = len(losses)
+    if n == 1:
+        return {"count": 1, "mean": float(losses[0]), "m2": 0.0}
+    if n == 0:
+        return {"count": 0}
+    mean = float(losses.mean())
+    away = losses - mean
+    return {"count": n, "mean": mean, "m2": float(away.dot(away))}
+
+
+@dataclass(frozen=True)
+class UCB1(Bandit):
+    """UCB1: mean payoff plus sqrt(2 log t/T); `scale` is the 2 (Auer et al. 2002)."""
+
+    name: ClassVar[str] = "ucb1"
+    scale: float = 2.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("scale", self.scale)
+
+    def shortfall(self, state: Lessons) -> Floats:
+        return ucb1(state.mean, state.pulls, math.log(state.total), self.scale)
+
+
+@dataclass(frozen=True)
+class UCBV(Bandit):
+    """UCB-V: a bound that narrows with the variance of the payoffs (Audibert et al. 2009).
+
+    The bound is mean + sqrt(2 v E/T) + 3 c E/T, E = zeta log t; with `cut` it is at most 1.
+    """
+
+    name: ClassVar[str] = "ucb-v"
+    zeta: float = 1.2
+    c: float = 1.0
+    cut: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("zeta", self.zeta)
+        positive("c", self.c, zero=True)
+
+    def shortfall(self, state: Lessons) -> Floats:
+        variance = state.m2 / state.pulls
+        score = ucb_v(state.mean, variance, state.pulls, math.log(state.total), self.zeta, self.c)
+        return np.maximum(score, 0.0) if self.cut else score
+
+
+@dataclass(frozen=True)
+class KLUCB(Bandit):
+    """KL-UCB: the largest mean within f(t)/T of the mean payoff, in Bernoulli divergence.
+
+    Garivier and Cappé (2011); f(t) = log t + `f` log log t.
+    """
+
+    name: ClassVar[str] = "kl-ucb"
+    f: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("f", self.f, zero=True)
+
+    def exponent(self, state: Lessons) -> Floats:
+        """Return w of the bound 1 - exp(-w), which may be too close to 1 to be told from it."""
+        return kl_ucb(state.mean, kl_level(state.total, self.f) / state.pulls)
+
+    def shortfall(self, state: Lessons) -> Floats:
+        return np.asarray(np.exp(-self.exponent(state)))
+
+    def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        if state.unseen:
+            return super().choose(state, ledger, pending, rng)
+        # Bounds are compared by their logarithms: exp(-w) may be zero for several arms.
+        return smallest(np.log(state.payoff.factor) - self.exponent(state))
+
+
+@dataclass(frozen=True)
+class MOSS(Bandit):
+    """MOSS: no logarithm in the worst case; with its `horizon`, or anytime (Audibert-Bubeck 2009).
+
+    The bound is mean + sqrt(max(log(n/(K T)), 0)/T), n the horizon in payoffs, or the time.
+    """
+
+    name: ClassVar[str] = "moss"
+    horizon: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.horizon is not None:
+            positive("horizon", self.horizon)
+
+    def shortfall(self, state: Lessons) -> Floats:
+        rounds = (self.horizon or state.total) / len(state.pulls)
+        return moss(state.mean, state.pulls, rounds)
+
+
+@dataclass(frozen=True)
+class Thompson(Bandit):
+    """Thompson sampling with a Beta posterior; a payoff is tossed to a win or a loss.
+
+    Agrawal and Goyal (2012), algorithm 2; `alpha` and `beta` are the prior's.
+    """
+
+    name: ClassVar[str] = "thompson"
+    alpha: float = 1.0
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        positive("alpha", self.alpha)
+        positive("beta", self.beta)
+
+    def digest(
+        self, plan: Plan, arm: int, draws: Draws, rng: np.random.Generator
+    ) -> Mapping[str, Any]:
+        """Toss every payoff: a win with the payoff's probability."""
+        losses = payoff_of(plan, self.terms()).losses(arm, draws)
+        wins = int(np.count_nonzero(rng.random(len(losses)) >= losses))
+        return {**moments_of(losses), "wins": wins}
+
+    def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        # The share of losses has the mirrored posterior, and keeps its digits near zero.
+        lost = state.pulls - state.wins
+        draw = rng().beta(lost + self.beta, state.wins + self.alpha)
+        return smallest(state.payoff.factor * draw)
+
+
+@dataclass(frozen=True)
+class Tightest(Bandit):
+    """The tightest of several upper bounds, each made to hold together with the others.
+
+    `of` names index policies, or holds them: every bound is taken at a time that is as many times
+    later as there are bounds, which pays for the union of their failures. What they are paid is
+    said here, not in them.
+    """
+
+    name: ClassVar[str] = "tightest"
+    of: Sequence[Any] = ("ucb1", "ucb-v", "kl-ucb")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.of or not isinstance(self.of, Sequence) or isinstance(self.of, str):
+            raise PlanError(f"of must be a sequence of index policies, got {self.of!r}")
+        object.__setattr__(self, "of", tuple(_index_policy(one) for one in self.of))
+
+    def shortfall(self, state: Lessons) -> Floats:
+        later = state._replace(total=state.total * len(self.of))
+        return np.asarray(np.max([policy.shortfall(later) for policy in self.of], axis=0))
+
+
+_INDEX_POLICIES: dict[str, type[Bandit]] = {p.name: p for p in (UCB1, UCBV, KLUCB, MOSS)}
+
+
+def _index_policy(one: Any) -> Bandit:
+    if isinstance(one, Bandit) and one.name in _INDEX_POLICIES:
+        return one
+    spec = dict(one) if isinstance(one, Mapping) else {"name": one}
+    kind = _INDEX_POLICIES.get(spec.pop("name", None))
+    if kind is None:
+        known = ", ".join(sorted(_INDEX_POLICIES))
+        raise PlanError(f"of must hold index policies, {known}, got {one!r}")
+    return kind(**spec)
