@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks import pages, report
 from benchmarks.families import FAMILIES, Family
-from benchmarks.replicate import Runs, replicate
+from benchmarks.replicate import PAPER, Runs, replicate
 
 BUDGETS = (1_000, 10_000, 100_000)
 DEFAULT = "variance-thompson"
@@ -66,14 +66,16 @@ def bench(family: Family, policy: str, budget: int, runs: int) -> dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-efficiency", description=__doc__)
     parser.add_argument("--case", action="append", choices=sorted(FAMILIES), help="one family")
-    parser.add_argument("--policy", action="append", choices=(DEFAULT, *RIVALS))
+    parser.add_argument("--policy", action="append", choices=(DEFAULT, *RIVALS, *PAPER))
     parser.add_argument("--budget", action="append", type=int, choices=BUDGETS)
     parser.add_argument("--runs", type=int, default=4000, help="repetitions of the default")
     parser.add_argument("--rival-runs", type=int, default=400, help="repetitions of the others")
+    parser.add_argument("--paper", action="store_true", help="the policies of the paper, at 10^4")
     options = parser.parse_args()
-    for policy in options.policy or (DEFAULT, *RIVALS):
+    policies = options.policy or (PAPER if options.paper else (DEFAULT, *RIVALS))
+    for policy in policies:
         runs = options.runs if policy == DEFAULT else options.rival_runs
-        for budget in options.budget or BUDGETS:
+        for budget in options.budget or (BUDGETS[1:2] if policy in PAPER else BUDGETS):
             rows = []
             for name in options.case or FAMILIES:
                 rows.append(bench(FAMILIES[name], policy, budget, runs))
@@ -87,7 +89,7 @@ def picture() -> None:
     """Draw I of every policy on every family, at every budget."""
     from matplotlib.figure import Figure
 
-    rows = [row for row in report.read("efficiency") if row["policy"] != "oracle"]
+    rows = [row for row in report.read("efficiency") if row["policy"] in (DEFAULT, *RIVALS[:-1])]
     families = [name for name in FAMILIES if any(row["family"] == name for row in rows)]
     policies = [p for p in (DEFAULT, *RIVALS) if any(row["policy"] == p for row in rows)]
     colours = ("#0072B2", "#56B4E9", "#999999", "#E69F00", "#D55E00")

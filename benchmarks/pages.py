@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import report
 from benchmarks.families import FAMILIES
+from benchmarks.replicate import PAPER
 
 DOCS = report.FOLDER.parent
 BUDGETS = ("1000", "10000", "100000")
@@ -47,14 +48,33 @@ def _default(held_out: bool) -> str:
 
 
 def _rivals() -> str:
+    """Return I at all budgets for every policy, and the ratio of the best arm alone."""
+    rows = []
+    for name in FAMILIES:
+        shares = (_cells(name, policy, lambda row: _short(row["I"])) for policy in POLICIES)
+        alone = _cells(name, "oracle", lambda row: f"{float(row['ratio']):.2f}")
+        rows.append([name, *(" / ".join(cells) for cells in (*shares, alone))])
+    return markdown(["family", *POLICIES, "ratio of the best arm alone"], rows)
+
+
+def _paper() -> str:
+    """Return I at 10^4 for the policies of the paper, the default first."""
+    policies = (POLICIES[0], *PAPER)
     rows = [
-        [
-            name,
-            *(_cells(name, policy, lambda row: f"{float(row['I']):.2f}")[1] for policy in POLICIES),
-        ]
+        [name, *(_cells(name, policy, lambda row: _short(row["I"]))[1] for policy in policies)]
         for name in FAMILIES
     ]
-    return markdown(["family", *POLICIES], rows)
+    return markdown(["family", *policies], rows)
+
+
+def _short(number: str) -> str:
+    """Return three digits of what is close to 1, fewer of what is not.
+
+    >>> _short("1.0123"), _short("12.345"), _short("123.4")
+    ('1.01', '12.3', '123')
+    """
+    value = float(number)
+    return f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
 def _coverage() -> str:
@@ -82,6 +102,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
     "rivals": _rivals,
+    "paper-policies": _paper,
     "coverage": _coverage,
     "overhead": _overhead,
 }

@@ -20,6 +20,9 @@ CASES: dict[str, Family] = {
     **{family.name: family for family in (*PROMISED, *HARD)},
 }
 LEVELS = (0.95, 0.99)
+
+#: The policies that need a range.
+PAPER = ("ucb1", "ucb-v", "kl-ucb", "thompson", "moss", "tightest", "subgaussian-ucb", "robust-ucb")
 _CHUNK = 20
 
 
@@ -42,10 +45,11 @@ class Runs:
 def _play(job: tuple[str, str, dict[str, Any], Sequence[int]]) -> list[tuple[Any, ...]]:
     name, policy, settings, seeds = job
     family = CASES[name]
+    chosen: Any = policy
     if policy == "oracle":
-        chosen: Any = cr.policies.Fixed(f"arm {int(family.losses().argmin())}")
-    else:
-        chosen = policy
+        chosen = cr.policies.Fixed(f"arm {int(family.losses().argmin())}")
+    elif policy in PAPER:
+        chosen = family.bandit(policy)
     arms = family.named()
     rows = []
     with warnings.catch_warnings():

@@ -1,0 +1,369 @@
+"""Theory: regret from counts, bounds against their formulas, D_inf against a primal solve."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, stats
+
+from croupier import PlanError
+from croupier.intervals import bernoulli_kl
+from croupier.theory import (
+    Discrete,
+    ScaledBernoulli,
+    TruncatedNormal,
+    Uniform,
+    _divergences,
+    cost_regret,
+    d_inf,
+    kl_ucb_leading_term,
+    lower_bound,
+    minimax_order,
+    mse_regret,
+    normalised_mse,
+    regret_from_counts,
+    renewal_bounds,
+    thompson_leading_term,
+    ucb1_bound,
+    ucbv_bound,
+)
+
+VARIANCES = np.array([2.0, 0.5, 3.0])
+TWO = [ScaledBernoulli(1.0), ScaledBernoulli(0.5)]
+
+
+# -- regret
+
+
+def test_the_regret_identity_is_the_regret_of_the_mean_of_fixed_counts():
+    counts = np.array([[10, 80, 10], [0, 100, 0], [40, 30, 30]])
+    n = counts.sum(axis=1)
+    mse = (counts * VARIANCES).sum(axis=1) / n**2
+    regret = regret_from_counts(counts, VARIANCES)
+    np.testing.assert_allclose(regret, mse_regret(mse, VARIANCES, n), atol=1e-9)
+    np.testing.assert_allclose(normalised_mse(counts, VARIANCES), n * mse)
+    np.testing.assert_allclose(regret / n, normalised_mse(counts, VARIANCES) - 0.5)
+    assert regret[1] == 0
+
+
+def test_with_unit_costs_the_regret_is_that_of_the_identity():
+    counts = [[10, 80, 10], [25, 50, 25]]
+    np.testing.assert_allclose(
+        cost_regret(100, counts, VARIANCES, [1, 1, 1]), regret_from_counts(counts, VARIANCES)
+    )
+
+
+def test_the_best_arm_is_that_of_least_cost_times_variance_and_has_no_regret():
+    costs = np.array([0.2, 2.0, 1.0])  # products 0.4, 1.0 and 3.0
+    alone = np.diag(600 / costs)
+    regret = cost_regret(600, alone, VARIANCES, costs)
+    np.testing.assert_allclose(regret, 600 * (costs * VARIANCES - 0.4), atol=1e-9)
+
+
+def test_renewal_bounds_hold_a_fixed_cost():
+    t = np.linspace(0.1, 10, 100)
+    low, high = renewal_bounds(t, 0.7, 0.7, 0.0)
+    rounds = np.floor(t / 0.7) + 1  # one more than have finished
+    assert (low <= rounds).all()
+    assert (rounds <= high * (1 + 1e-12)).all()
+
+
+# -- distributions
+
+
+@pytest.mark.parametrize(
+    ("distribution", "reference"),
+    [
+        (Uniform(0.2, 0.9), stats.uniform(0.2, 0.7)),
+        (TruncatedNormal(0.5, 0.2), stats.truncnorm(-2.5, 2.5, 0.5, 0.2)),
+        (TruncatedNormal(0.3, 1.0), stats.truncnorm(-0.3, 0.7, 0.3, 1.0)),
+        (TruncatedNormal(0.4, 0.001), stats.norm(0.4, 0.001)),
+        (TruncatedNormal(1.3, 0.2), stats.truncnorm(-6.5, -1.5, 1.3, 0.2)),
+        (TruncatedNormal(0.5, 0.1, 0.3, 0.8), stats.truncnorm(-2, 3, 0.5, 0.1)),
+    ],
+)
+def test_moments_by_quadrature_are_scipys(distribution, reference):
+    second, fourth = reference.moment(2), reference.moment(4)
+    assert distribution.mean == pytest.approx(reference.mean(), rel=1e-9)
+    assert distribution.variance == pytest.approx(reference.var(), rel=1e-8)
+    assert distribution.payoff_mean == pytest.approx(1 - second, rel=1e-9)
+    assert distribution.payoff_variance == pytest.approx(fourth - second**2, rel=1e-6)
+
+
+def test_two_equal_points_are_a_scaled_bernoulli():
+    arm, twin = ScaledBernoulli(0.6, 0.4), Discrete([0.1, 0.7], [0.5, 0.5])
+    assert arm.mean == pytest.approx(0.4)
+    assert arm.variance == pytest.approx(0.09)
+    for name in ("mean", "variance", "payoff_mean", "payoff_variance"):
+        assert getattr(arm, name) == pytest.approx(getattr(twin, name))
+
+
+def test_a_point_without_weight_is_not_there():
+    with_it, without = Discrete([0, 0.5, 1], [0, 0.3, 0.7]), Discrete([0.5, 1], [0.3, 0.7])
+    assert with_it.support == without.support == (0.5, 1.0)
+    assert d_inf(with_it, 0.02) == d_inf(without, 0.02) > 0
+
+
+def test_distributions_are_data():
+    assert Discrete(np.array([0, 1]), [0.5, 0.5]) == Discrete((0.0, 1.0), (0.5, 0.5))
+    assert hash(Discrete([0, 1], [0.5, 0.5])) == hash(Discrete([0, 1], [0.5, 0.5]))
+
+
+# -- the lower bound
+
+
+def primal(points, weights, v, others, starts, own=1.0):
+    """Return the least KL(psi, psi') by SLSQP over psi' itself, as its definition has it.
+
+    psi' may have mass on psi's points, on the `others`, and up to `own` on a point m that moves;
+    the constraint is E'(X - m)^2 <= v. It has local minima: the best from several starts counts.
+    """
+    x, j = np.concatenate([points, others]), len(points)
+    n = x.size
+    total = np.append(np.ones(n + 1), 0.0)
+    constraints = [
+        {"type": "eq", "fun": lambda z: z @ total - 1, "jac": lambda z: total},
+        {
+            "type": "ineq",
+            "fun": lambda z: v - z[:n] @ np.square(x - z[-1]),
+            "jac": lambda z: np.concatenate(
+                [-np.square(x - z[-1]), [0.0, 2 * z[:n] @ (x - z[-1])]]
+            ),
+        },
+    ]
+    best = np.inf
+    for m in starts:
+        share = 0.9 * v / (weights @ np.square(points - m))
+        start = np.concatenate([share * weights, np.zeros(len(others)), [1 - share, m]])
+        out = optimize.minimize(
+            lambda z: -(weights @ np.log(z[:j] / weights)),
+            start,
+            jac=lambda z: np.concatenate([-weights / z[:j], np.zeros(n - j + 2)]),
+            method="SLSQP",
+            bounds=[(1e-9, 1)] * j + [(0, 1)] * (n - j) + [(0, own), (0, 1)],
+            constraints=constraints,
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        feasible = abs(out.x @ total - 1) < 1e-9 and constraints[1]["fun"](out.x) > -1e-9
+        best = min(best, out.fun) if feasible else best
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_d_inf_is_the_least_divergence_that_a_primal_solve_finds(seed):
+    rng = np.random.default_rng(seed)
+    atoms = int(rng.integers(2, 6))
+    points, weights = np.sort(rng.random(atoms)), rng.dirichlet(np.ones(atoms))
+    psi = Discrete(points, weights)
+    v = psi.variance * rng.uniform(0.1, 0.9)
+    between = np.linspace(points[0], points[-1], 5)[1:-1]
+    found = primal(points, weights, v, np.linspace(0, 1, 6), np.concatenate([points, between]))
+    assert d_inf(psi, v) == pytest.approx(found, abs=1e-6)
+
+
+@pytest.mark.parametrize("s", [1.0, 0.3])
+@pytest.mark.parametrize("share", [1e-6, 0.01, 0.3, 0.9, 0.999])
+def test_d_inf_of_two_equal_points_is_half_the_log_of_the_ratio_of_variances(s, share):
+    v = share * s * s / 4
+    assert d_inf(ScaledBernoulli(s), v) == pytest.approx(-math.log(share) / 2, rel=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.0053, 0.126, 0.4, 0.874, 0.9947])
+@pytest.mark.parametrize("share", [0.0003, 0.02, 0.5])
+def test_d_inf_of_two_points_is_that_of_the_nearest_coin_of_less_variance(weight, share):
+    v = share * weight * (1 - weight)
+    root = (1 - math.sqrt(1 - 4 * v)) / 2
+    nearest = bernoulli_kl(weight, [root, 1 - root]).min()
+    psi = Discrete([0.2, 0.7], [1 - weight, weight])
+    assert d_inf(psi, v / 4) == pytest.approx(float(nearest), rel=1e-9)
+
+
+def test_d_inf_finds_the_better_of_two_local_minima():
+    # To shed either end costs about the same: both wells are looked at.
+    for weight in (0.449, 0.451):
+        psi = Discrete([0, 0.5, 1], [weight, 0.1, 0.9 - weight])
+        mirrored = Discrete([0, 0.5, 1], [0.9 - weight, 0.1, weight])
+        assert d_inf(psi, 0.05) == pytest.approx(d_inf(mirrored, 0.05), rel=1e-10)
+        sides = [
+            primal(np.array([0, 0.5, 1]), np.array(psi.weights), 0.05, [], [m]) for m in (0.1, 0.9)
+        ]
+        assert d_inf(psi, 0.05) == pytest.approx(min(sides), abs=1e-6)
+        assert abs(sides[0] - sides[1]) > 1e-4
+
+
+def test_for_a_given_m_new_mass_at_m_is_counted():
+    # Mass 0.6 of the other distribution goes to 1/2, where psi has none: KL = -log 0.4.
+    given = _divergences(ScaledBernoulli(1.0), np.array([0.5]), 0.1)
+    assert given[0] == pytest.approx(-math.log(0.4), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_for_the_best_m_no_new_mass_is_needed(seed):
+    rng = np.random.default_rng(seed)
+    points, weights = np.sort(rng.random(4)), rng.dirichlet(np.ones(4))
+    psi = Discrete(points, weights)
+    v = 0.2 * psi.variance
+    starts = np.concatenate([points + 1e-3, np.linspace(points[0], points[-1], 9)[1:-1]])
+    found = primal(points, weights, v, [], starts, own=0.0)
+    assert d_inf(psi, v) == pytest.approx(found, abs=1e-6)
+
+
+def expected_log_over_uniform(u, m, v, low, high):
+    """Return the mean of log(u + (1 - u)(X - m)^2/v) over [low, high], in closed form."""
+    scale = (1 - u) / v
+    a = math.sqrt(u / scale)
+
+    def antiderivative(y):
+        return y * math.log(scale * (a * a + y * y)) - 2 * y + 2 * a * math.atan(y / a)
+
+    return (antiderivative(high - m) - antiderivative(low - m)) / (high - low)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.05, 0.5, 0.95])
+def test_d_inf_of_a_uniform_is_its_dual_in_closed_form(share):
+    psi = Uniform(0.1, 0.9)
+    v = share * psi.variance
+
+    def inner(m):
+        return -optimize.minimize_scalar(
+            lambda u: -expected_log_over_uniform(u, m, v, 0.1, 0.9),
+            bounds=(1e-12, 1 - 1e-12),
+            method="bounded",
+            options={"xatol": 1e-12},
+        ).fun
+
+    brute = min(
+        optimize.minimize_scalar(inner, bounds=bounds, method="bounded").fun
+        for bounds in [(0.1, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9)]
+    )
+    assert d_inf(psi, v) == pytest.approx(brute, rel=1e-7)
+
+
+def test_the_nodes_of_a_continuous_distribution_integrate_a_logarithm_at_their_centre():
+    psi = TruncatedNormal(0.4, 0.15)
+    reference = stats.truncnorm(-0.4 / 0.15, 0.6 / 0.15, 0.4, 0.15)
+    for m in (0.1, 0.4, 0.83):
+        for u in (0.0, 1e-4, 0.3):
+            points, weights = psi.nodes(np.array([m]))
+            ours = float((weights * np.log(u + np.square(points - m))).sum())
+            parts = [
+                integrate.quad(
+                    lambda x: reference.pdf(x) * np.log(u + (x - m) ** 2),  # noqa: B023
+                    *ends,
+                    epsabs=1e-10,
+                    limit=200,
+                )[0]
+                for ends in ((0, m), (m, 1))
+            ]
+            assert ours == pytest.approx(sum(parts), abs=1e-7)
+
+
+def test_d_inf_does_not_mind_shifts_and_scales():
+    psi = Discrete([0, 0.25, 1], [0.3, 0.5, 0.2])
+    shifted = Discrete([0.1, 0.2, 0.5], [0.3, 0.5, 0.2])  # 0.4 x + 0.1
+    for share in (0.05, 0.4, 0.8):
+        v = share * psi.variance
+        assert d_inf(psi, v) == pytest.approx(d_inf(shifted, 0.16 * v), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "psi", [TruncatedNormal(0.5, 0.2), Uniform(), Discrete([0, 0.4, 1], [0.2, 0.5, 0.3])]
+)
+def test_d_inf_falls_to_zero_as_the_variance_rises_to_its_own(psi):
+    shares = np.array([0.01, 0.1, 0.5, 0.9, 0.99, 0.9999])
+    values = [d_inf(psi, share * psi.variance) for share in shares]
+    assert (np.diff(values) < 0).all()
+    assert values[-1] < 1e-6
+    assert d_inf(psi, psi.variance) == d_inf(psi, 0.5) == 0.0
+    assert d_inf(psi, 0.0) == math.inf
+
+
+def test_the_lower_bound_of_scaled_bernoullis_is_a_sum_of_gaps_over_half_logs():
+    arms = [ScaledBernoulli(s) for s in (0.4, 0.4, 0.7, 0.9)]
+    v = np.array([0.7, 0.9]) ** 2 / 4
+    expected = ((v - 0.04) / (np.log(v / 0.04) / 2)).sum()
+    assert lower_bound(arms) == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_lower_bound_says_nothing_of_ties_and_of_an_arm_without_variance():
+    wide = math.sqrt(3) * 0.2  # a uniform of this half-width has the variance 0.04
+    assert lower_bound([ScaledBernoulli(0.4), Uniform(0.5 - wide, 0.5 + wide)]) == 0
+    assert lower_bound([ScaledBernoulli(0.4), Discrete([0.5], [1.0])]) == 0
+
+
+# -- upper bounds
+
+
+def test_upper_bounds_are_their_formulas():
+    # X^2 is 0 or 1 for the first arm: payoff mean 1/2, variance 1/4; the gap is 3/16.
+    gap, log = 3 / 16, math.log(1000)
+    assert ucb1_bound(TWO, 1000) == pytest.approx(8 * log / gap + (1 + math.pi**2 / 3) * gap)
+    assert ucbv_bound(TWO, 1000) == pytest.approx(10 * (0.25 / gap + 2) * log)
+    assert ucbv_bound(TWO, 1000, c_zeta=20) == pytest.approx(20 * (0.25 / gap + 2) * log)
+    kl = 0.5 * math.log(0.5 / (11 / 16)) + 0.5 * math.log(0.5 / (5 / 16))
+    assert kl_ucb_leading_term(TWO, 1000) == pytest.approx(gap / kl * log)
+    assert thompson_leading_term(TWO, 1000) == pytest.approx(gap**-4 * log)
+    assert minimax_order(4, 100) == 20
+
+
+@pytest.mark.parametrize(
+    "bound", [ucb1_bound, ucbv_bound, kl_ucb_leading_term, thompson_leading_term]
+)
+def test_a_bound_takes_many_horizons_and_leaves_out_arms_that_tie_with_the_best(bound):
+    draws = np.array([10, 100, 1000])
+    many = bound(TWO, draws)
+    assert many.shape == (3,)
+    assert (np.diff(many) > 0).all()
+    assert many[1] == pytest.approx(float(bound(TWO, 100)))
+    wide = math.sqrt(3) / 4
+    tied = Uniform(0.5 - wide, 0.5 + wide)  # the variance of the second
+    np.testing.assert_allclose(bound([*TWO, tied], draws), many)
+    assert bound(TWO[1:], 100) == 0
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: Discrete([0, 2], [0.5, 0.5]), r"points must lie in \[0, 1\], got 2.0: rescale"),
+        (lambda: Discrete([0, math.nan], [0.5, 0.5]), "points must lie in"),
+        (lambda: Discrete(["a", 1], [0.5, 0.5]), "points must be a number or an array"),
+        (lambda: Discrete([0, 1, 1], [0.5, 0.5]), "as many"),
+        (lambda: Discrete([0, 1], [0.5, 0.6]), "sum to 1, got 1.1: divide"),
+        (lambda: Discrete([0, 1], [-0.5, 1.5]), "weights"),
+        (lambda: ScaledBernoulli(1.2), r"mu - s/2 and mu \+ s/2 must lie in \[0, 1\]"),
+        (lambda: ScaledBernoulli(0.0), "s must be a finite number above 0"),
+        (lambda: ScaledBernoulli(0.5, "a"), "mu must be a number"),
+        (lambda: Uniform(0.5, 0.5), "low < high"),
+        (lambda: Uniform(-1, 1), "low must lie in .* rescale"),
+        (lambda: TruncatedNormal(0.5, 0.0), "sigma must be"),
+        (lambda: TruncatedNormal(math.inf, 0.1), "mu must be finite, .* use Uniform"),
+        (lambda: TruncatedNormal(0.5, 0.1, 0, 2), "high must lie in"),
+        (lambda: d_inf(Uniform(), -1), "variance must be a number of at least 0"),
+        (lambda: lower_bound([]), "distributions must be one or more of Discrete"),
+        (lambda: lower_bound([0.1, 0.2]), "distributions must be"),
+        (
+            lambda: lower_bound([Uniform(0, 0.5), Uniform(0, 1)]),
+            "one mean, got 0.25, 0.5: shift the distributions",
+        ),
+        (lambda: ucb1_bound(TWO, 0.5), "draws must be at least 1"),
+        (lambda: ucbv_bound(TWO, 10, c_zeta=0), "c_zeta must be"),
+        (lambda: kl_ucb_leading_term(TWO, math.nan), "draws must be finite"),
+        (lambda: mse_regret(-1, [1, 2], 10), "mse must be finite numbers of at least 0"),
+        (lambda: regret_from_counts([1, 2, 3], [1, 2]), r"shapes \(2,\) and \(3,\)"),
+        (lambda: regret_from_counts([1, -2], [1, 2]), "counts must be finite numbers"),
+        (lambda: normalised_mse([[1, 2], [0, 0]], [1, 2]), "at least one draw .* leave it out"),
+        (lambda: cost_regret(10, [0, 0], [1, 2], [1, 1]), "at least one draw"),
+        (lambda: cost_regret(0, [1, 1], [1, 2], [1, 1]), "budget must be"),
+        (lambda: cost_regret(10, [1, 1], [1, 2], [1, 0]), "costs must be above 0"),
+        (lambda: renewal_bounds(10, 1.0, 0.1, 1.0), "raise the cap"),
+        (lambda: minimax_order(-1, 10), "arms must be"),
+    ],
+)
+def test_bad_input_is_refused_with_a_way_out(call, words):
+    with pytest.raises(PlanError, match=words):
+        call()
