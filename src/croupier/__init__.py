@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from croupier.plan import Plan
     from croupier.result import Result
     from croupier.run import estimate
+    from croupier.strata import stratify
     from croupier.table import Progress, Table
 
 __version__ = "0.1.0"
@@ -47,6 +48,7 @@ __all__ = [
     "estimate",
     "policies",
     "scalar",
+    "stratify",
 ]
 
 #: Where each public name lives: loaded when it is first used (PEP 562), so that to import
@@ -59,6 +61,7 @@ _HOMES = {
     "plan": ("Plan",),
     "result": ("Result",),
     "run": ("estimate",),
+    "strata": ("stratify",),
     "table": ("Progress", "Table"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -19,8 +19,8 @@ from croupier.history import History
 from croupier.intervals import Anytime, FixedSize, Interval, half_width
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
-from croupier.plan import Plan
-from croupier.policies import Policy, as_policy, describe
+from croupier.plan import STRATA, Plan
+from croupier.policies import MCUCB, Policy, as_policy, describe
 from croupier.policies.base import Play, digest_of, group_of
 from croupier.result import Result
 from croupier.seeds import POLICY, RandomLike, seed_from, stream
@@ -44,8 +44,8 @@ class Allocator:
 
     `arms` are names, or a whole Plan; `rng`, `policy`, `combine`, `anytime`, `confidence`,
     `objective`, `batch`, `width` and `keep_values` are those of `estimate`; `unit="cost"` counts
-    the costs that are told (by default every draw costs 1). If what you see of the result decides
-    when you stop, say `anytime=True`.
+    the costs that are told (by default every draw costs 1); `weights` makes the arms strata, as in
+    `stratify`. If what you see of the result decides when you stop, say `anytime=True`.
 
     The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
     the order of arrival: with `width` 1 ask and tell alternate, with more that many batches may be
@@ -80,14 +80,17 @@ class Allocator:
                 raise PlanError(f"a plan has its own {given}: change the plan, or give names")
             self.plan = arms
             self._policy = as_policy(policy or arms.policy)
-            self._combiner = as_combiner(combine or arms.combine)
+            self._combiner = as_combiner(combine or arms.combine, arms.weights)
             played = {**describe(self._policy), "combine": name_of(self._combiner)}
             planned = {**arms.policy, "combine": arms.combine}
             if differing := {k for k in planned if k in played and planned[k] != played[k]}:
                 raise PlanError(f"the plan has another {_few(differing)}: change the plan")
         else:
-            self._policy = as_policy(policy or "auto")
-            self._combiner = as_combiner(combine or "guarded")
+            weights = settings.get("weights")
+            self._policy = as_policy(policy or ("auto" if weights is None else MCUCB.name))
+            self._combiner = as_combiner(
+                combine or ("guarded" if weights is None else STRATA), weights
+            )
             self.plan = _plan(arms, rng, self._policy, self._combiner, settings)
         plan = self.plan
         self.interval: Interval = interval or (Anytime() if anytime else FixedSize())

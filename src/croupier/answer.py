@@ -59,8 +59,11 @@ def result_of(
 
 def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
     s2, price, scalar = ledger.variance, ledger.price, history.scalar
-    loss = price * (s2 @ objective_weights(plan, ledger, s2))
-    known = (ledger.count > 1) & (loss > 0)
+    V = s2 @ objective_weights(plan, ledger, s2)
+    known = (ledger.count > 1) & (V > 0)
+    loss = price * V
+    if plan.weights is not None:  # one more draw takes w^2 V/n^2 from the variance of the estimate
+        loss = price * np.square(ledger.count / plan.weights) / np.where(known, V, 1.0)
     best = loss[known].min() if known.any() else np.nan
     mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
     with np.errstate(over="ignore"):  # of draws of 2^600 the variance is infinite, and nobody minds

@@ -20,6 +20,7 @@ __all__ = [
     "positive",
     "range_of",
     "seed_of",
+    "shares_of",
     "unique_names",
     "weights_of",
 ]
@@ -125,6 +126,27 @@ def weights_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | 
     if not any(weights):
         raise PlanError(f"{name} must have a weight above 0, got {value!r}")
     return weights
+
+
+def shares_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | None:
+    """Return weights above 0 that sum to 1, or None where none are known.
+
+    What single precision loses of the sum is put right.
+
+    >>> shares_of("weights", [0.25, 0.75])
+    (0.25, 0.75)
+    """
+    weights = weights_of(name, value)
+    if weights is None:
+        return None
+    if not all(weights):
+        raise PlanError(f"{name} must be above 0, got {value!r}: leave out what has no weight")
+    total = math.fsum(weights)
+    if abs(total - 1) > 1e-6:
+        raise PlanError(
+            f"{name} must sum to 1, got a sum of {total:.9g}: divide each of them by it"
+        )
+    return weights if abs(total - 1) < 1e-12 else tuple(weight / total for weight in weights)
 
 
 def _number(name: str, value: object) -> float:

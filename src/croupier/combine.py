@@ -6,25 +6,30 @@ A combiner is a function ``ledger -> weights`` of shape (K, d), or (K,) for all 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from croupier.checks import shares_of
 from croupier.draws import Floats
 from croupier.errors import PlanError
 from croupier.ledger import Ledger
+from croupier.plan import STRATA
 
 __all__ = [
     "COMBINERS",
     "Combiner",
     "Pooled",
+    "Stratified",
     "as_combiner",
     "guarded",
     "inverse_variance",
     "mean",
     "name_of",
     "pool",
+    "weights_known_to",
 ]
 
 Combiner: TypeAlias = Callable[[Ledger], Floats]
@@ -82,7 +87,30 @@ def guarded(ledger: Ledger) -> Floats:
     return np.asarray(weights / weights.sum(axis=0))
 
 
-#: Every combiner that has a name.
+@dataclass(frozen=True)
+class Stratified:
+    """Weigh the mean of every stratum by its known weight: mu = sum w_k mu_k.
+
+    Strata have means of their own, so how far apart these are says nothing about the error
+    (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.3). Until every stratum was drawn,
+    the others stand for it.
+    """
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", shares_of("weights", self.weights))
+
+    def __call__(self, ledger: Ledger) -> Floats:
+        """Return the weights, of the strata that were drawn."""
+        weights = np.array(self.weights)
+        if not ledger.fewest:
+            weights *= ledger.count > 0
+            weights /= weights.sum()
+        return weights
+
+
+#: Every combiner that has a name and needs nothing but the ledger.
 COMBINERS: dict[str, Combiner] = {
     "guarded": guarded,
     "mean": mean,
@@ -90,14 +118,16 @@ COMBINERS: dict[str, Combiner] = {
 }
 
 
-def as_combiner(combine: str | Combiner) -> Combiner:
-    """Return a combiner from its name, or as it is.
+def as_combiner(combine: str | Combiner, weights: tuple[float, ...] | None = None) -> Combiner:
+    """Return a combiner from its name, for strata with their weights, or as it is.
 
     >>> as_combiner("mean") is mean
     True
     """
     if callable(combine):
         return combine
+    if combine == STRATA and weights is not None:
+        return Stratified(weights)
     if combine not in COMBINERS:
         known = ", ".join(COMBINERS)
         raise PlanError(
@@ -108,17 +138,25 @@ def as_combiner(combine: str | Combiner) -> Combiner:
 
 def name_of(combiner: Combiner) -> str:
     """Return the name under which a plan records a combiner."""
+    if isinstance(combiner, Stratified):
+        return STRATA
     for name, known in COMBINERS.items():
         if combiner is known:
             return name
     return f"{combiner.__module__}.{getattr(combiner, '__qualname__', type(combiner).__name__)}"
 
 
+def weights_known_to(combiner: Combiner) -> tuple[float, ...] | None:
+    """Return the weights of strata that a plan records; None where the arms share one mean."""
+    return combiner.weights if isinstance(combiner, Stratified) else None
+
+
 class Pooled(NamedTuple):
     """One estimate of d components, relative and scaled like the ledger's means.
 
     `variance` is q, `df` the effective degrees of freedom of q, `varies` says whether any arm
-    with a weight has varied: if none has, nothing is known about the error.
+    with a weight has varied: if none has, nothing is known about the error. `shared` says whether
+    the arms estimate one mean; strata do not.
     """
 
     mean: Floats
@@ -127,13 +165,15 @@ class Pooled(NamedTuple):
     varies: NDArray[np.bool_]
     weights: Floats
     draws: float
+    shared: bool = True
 
 
 def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
 
     The squared distance counts what the arms' own variances miss when they disagree; the
-    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite).
+    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata differ
+    anyway: theirs is left out, and their error is not known until each was drawn twice.
     """
     weights = np.asarray(combiner(ledger), dtype=float)
     if weights.ndim == 1:
@@ -150,9 +190,12 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     x, s2 = ledger.mean, ledger.variance
     n = np.maximum(ledger.count, 1)[:, None]
     muhat = (weights * x).sum(axis=0)
-    a = np.square(weights) * (s2 + np.square(x - muhat)) / n
+    shared = not isinstance(combiner, Stratified)
+    a = np.square(weights) * (s2 + np.square(x - muhat) if shared else s2) / n
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)
     df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
     varies = np.asarray(((s2 > 0) & (weights != 0)).any(axis=0))
-    return Pooled(muhat, q, df, varies, weights, ledger.draws)
+    if not shared:
+        varies &= ledger.fewest > 1
+    return Pooled(muhat, q, df, varies, weights, ledger.draws, shared)

@@ -20,6 +20,9 @@ __all__ = ["agreement", "doubts"]
 #: Arms that disagree this clearly do not do so by chance.
 _CLEARLY = 1e-3
 
+#: A bias of so many standard errors takes a percent from the coverage of a 95 % interval.
+_NOTICEABLE = 0.3
+
 
 def agreement(ledger: Ledger) -> tuple[Floats, int]:
     """Return the p-value, per component, that all arms share one mean, and the arm most off.
@@ -66,7 +69,7 @@ def doubts(
     """Return the warnings that a result carries, and the agreement of its arms."""
     warnings = []
     names, varies = plan.names, pooled.varies
-    p, odd = agreement(ledger)
+    p, odd = agreement(ledger) if pooled.shared else (np.full(varies.shape, np.nan), 0)
     if not varies.all():
         warnings.append(_nothing_varies(ledger, pooled))
     if varies.any() and (pooled.df[varies] < FEW).any():
@@ -89,11 +92,13 @@ def doubts(
             f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
             "same mean, so at least one of them is biased and so may the answer be"
         )
-    elif far := _far_off(ledger):
+    elif pooled.shared and (far := _far_off(ledger)):
         warnings.append(
             f"far from the leading arm: {_listed(names, far)}; too few draws for a test, but that "
             "arm is biased, or has not seen its tail: compare with policy='uniform'"
         )
+    if plan.policy["name"] == "mc-ucb" and not pooled.shared:
+        warnings.extend(_followed(ledger, pooled))
     warnings.extend(_heavy(names, pooled, tails))
     return warnings, p
 
@@ -104,6 +109,11 @@ def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
         return (
             f"{draws} draw{'s' * (draws != 1)} for {arms} arm{'s' * (arms != 1)}: no arm was drawn "
             "twice, so nothing is known about the error; give a larger budget"
+        )
+    if not pooled.shared and ledger.fewest < 2:
+        return (
+            f"{int((ledger.count < 2).sum())} of {arms} strata were not drawn twice, so nothing is "
+            f"known about the error; give a budget of at least {10 * arms} draws"
         )
     what = "no arm has varied"
     if pooled.varies.any():
@@ -148,9 +158,35 @@ def _far_off(ledger: Ledger) -> list[int]:
     return _where(far.any(axis=1))
 
 
+def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
+    """Warn of the bias of strata whose counts follow their own standard deviations.
+
+    The sum of the draws less n_k mu_k has the mean 0, so the bias of the mean of a stratum is
+    -Cov(n_k, x_k)/n_k. With n_k ~ s_k that is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n: where
+    draws are skewed, those that have not shown their tail are not drawn again.
+    """
+    s2, n = ledger.variance, np.maximum(ledger.count, 1)[:, None]
+    part = pooled.weights * np.sqrt(s2)
+    others = 1 - part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
+    skew = np.divide(ledger.moments[2] / n, s2, out=np.zeros_like(s2), where=s2 > 0)
+    bias = (pooled.weights * others * skew / (2 * n)).sum(axis=0)
+    error = np.sqrt(np.where(pooled.varies, pooled.variance, np.inf))
+    off = bias / error
+    worst = float(off[np.abs(off).argmax()])
+    if abs(worst) < _NOTICEABLE:
+        return []
+    return [
+        f"the strata are skewed, and their draws follow what was drawn: the estimate may be about "
+        f"{abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; draw more, "
+        "use fewer strata, or policy='proportional'"
+    ]
+
+
 def _heavy(names: Sequence[str], pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
-    counted = _where((pooled.weights >= 0.1 * pooled.weights.max(axis=0)).any(axis=1))
+    # Of strata, a weight says little about a part in the error: all of them count.
+    enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
+    counted = _where((pooled.weights >= enough).any(axis=1))
     shapes = {}
     for arm in counted:
         shape = tails[arm].shape() if arm in tails else np.array([np.nan])

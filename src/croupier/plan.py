@@ -15,11 +15,12 @@ from croupier.checks import (
     names_of,
     range_of,
     seed_of,
+    shares_of,
     weights_of,
 )
 from croupier.errors import PlanError
 
-__all__ = ["Batching", "Clock", "Plan", "Unit"]
+__all__ = ["STRATA", "Batching", "Clock", "Plan", "Unit"]
 
 Unit: TypeAlias = Literal["draws", "seconds", "cost"]
 Clock: TypeAlias = Literal["wall", "cpu"]
@@ -29,13 +30,17 @@ Batching: TypeAlias = Literal["growing", "one"]
 ROUND: Final = 0.25
 _DECISIONS_PER_ROUND: Final = 8
 
+#: The combiner of arms that are strata.
+STRATA: Final = "strata"
+
 
 @dataclass(frozen=True)
 class Plan:
     """What a run does: plain data that goes to JSON and back.
 
     `policy` is ``{"name": ..., parameters}``, `combine` the name of a combiner, `first` the
-    number of draws that every arm gets before a policy may prefer one.
+    number of draws that every arm gets before a policy may prefer one. With `weights` the arms
+    are strata, each with a mean of its own, and `combine` is "strata".
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -60,6 +65,7 @@ class Plan:
     versions: tuple[str | None, ...] = ()
     bounds: tuple[Range | None, ...] = ()
     cost_bounds: tuple[Range | None, ...] = ()
+    weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         choice("unit", self.unit, Unit)
@@ -80,6 +86,16 @@ class Plan:
         self._set("versions", self._per_arm("versions", _version))
         self._set("bounds", self._per_arm("bounds", range_of))
         self._set("cost_bounds", self._per_arm("cost_bounds", range_of))
+        self._set("weights", shares_of("weights", self.weights))
+        if self.weights is not None and len(self.weights) != len(self.names):
+            raise PlanError(
+                f"weights needs one entry per arm, {len(self.names)}, got {self.weights!r}"
+            )
+        if (self.weights is None) == (self.combine == STRATA):
+            raise PlanError(
+                f"weights are for combine={STRATA!r}, which needs them, "
+                f"got weights={self.weights!r} and combine={self.combine!r}: see cr.stratify"
+            )
 
     def _set(self, name: str, checked: object) -> None:
         object.__setattr__(self, name, checked)

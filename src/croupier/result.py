@@ -36,7 +36,8 @@ class ArmRow:
     `share` is that of the cost, `weight` that in the estimate (the mean over components);
     `stderr` is the standard error of the arm's own `mean`, `variance` that of one draw;
     `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
-    the best arm (1 is the best). `values` are the draws, if the run kept them.
+    the best arm (1 is the best): of strata, what one more draw would add, so that all are 1 where
+    the allocation is optimal. `values` are the draws, if the run kept them.
     """
 
     name: str
@@ -107,7 +108,8 @@ class Result:
 
     `interval` is (low, high) at `confidence`; `stopped` the reason why the run ended; `agreement`
     the p-value of the hypothesis that all arms share one mean (None, or NaN in an array, if that
-    cannot be tested); `cost` is in the unit of the budget, `seconds` the wall time of the run.
+    cannot be tested, as between strata); `cost` is in the unit of the budget, `seconds` the wall
+    time of the run.
     """
 
     value: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, replace
 from croupier.allocator import Allocator
 from croupier.arms.base import ArmLike, as_arms
 from croupier.checks import count_of, fraction_of, positive, weights_of
-from croupier.combine import Combiner, as_combiner, name_of
+from croupier.combine import Combiner, as_combiner, name_of, weights_known_to
 from croupier.errors import CroupierWarning, PlanError
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.plan import Batching, Clock, Plan, Unit
@@ -192,6 +193,7 @@ def estimate(
         versions=tuple(arm.version for arm in named),
         bounds=tuple(arm.bounds for arm in named),
         cost_bounds=tuple(arm.cost_bounds for arm in named),
+        weights=weights_known_to(combiner),
     )
     tolerant, interval = _tolerance(atol, rtol, anytime)
     learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
@@ -214,9 +216,17 @@ def estimate(
     if stopped == "interrupted":
         doubts.insert(0, "the run was interrupted: its budget is not used up")
     for doubt in doubts:
-        warnings.warn(doubt, CroupierWarning, stacklevel=2)
+        warnings.warn(doubt, CroupierWarning, stacklevel=_callers())
     elapsed = time.perf_counter() - began
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(doubts))
+
+
+def _callers() -> int:
+    """Return the stack level of the line that called croupier, for a warning to point at."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:

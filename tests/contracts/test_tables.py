@@ -43,7 +43,9 @@ class Learning:
         return state + extra["calls"]
 
 
-def independent(policy: str, shape: tuple[int, ...] = (), learning: bool = False) -> Game:
+def independent(
+    policy: str, shape: tuple[int, ...] = (), learning: bool = False, **settings: Any
+) -> Game:
     def normal(spread: float) -> Callable[..., Any]:
         return lambda rng, size: cr.Draws(
             rng.normal(1.0, spread, (size, *shape)), costs=1 + rng.random(size)
@@ -58,7 +60,7 @@ def independent(policy: str, shape: tuple[int, ...] = (), learning: bool = False
 
     def make(width: int) -> cr.Allocator:
         return cr.Allocator(
-            list(arms), rng=7, policy=chosen, width=width, unit=unit, learners=learners
+            list(arms), rng=7, policy=chosen, width=width, unit=unit, learners=learners, **settings
         )
 
     def play(table: cr.Allocator, batch: cr.Batch) -> cr.Outcome:
@@ -71,6 +73,8 @@ GAMES: dict[str, Game] = {
     **{f"independent arms, {name}": independent(name) for name in sorted(cr.policies.REGISTRY)},
     "independent arms, vectors": independent("auto", (4,)),
     "independent arms, one learns": independent("auto", learning=True),
+    "strata": independent("mc-ucb", weights=(0.5, 0.3, 0.2)),
+    "strata, vectors": independent("mc-ucb", (4,), weights=(0.5, 0.3, 0.2)),
 }
 
 every = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES.keys())

@@ -16,7 +16,7 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Learner", "Outcome", "Plan", "PlanError", "Progress", "Result", "StoreError", "Table",
-    "__version__", "estimate", "policies", "scalar",
+    "__version__", "estimate", "policies", "scalar", "stratify",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython"]

@@ -136,7 +136,7 @@ def _took(summary: Summary) -> str:
 def _notes(summary: Summary) -> list[str]:
     """Do the arms agree, and how was it done."""
     notes = []
-    if len(summary["arms"]) > 1:
+    if len(summary["arms"]) > 1 and summary["combine"] != "strata":  # these have no mean in common
         notes.append(f"agreement of the arms: {_agreement(summary['agreement'])}")
     notes.append(
         f"policy {summary['policy']}, combine {summary['combine']}, seed {summary['seed']}"

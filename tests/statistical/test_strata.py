@@ -1,0 +1,100 @@
+"""Strata: the estimate is right, its interval covers, and the allocation is near the optimum.
+
+Shares have tolerances of four standard errors at the stated number of runs, unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import croupier as cr
+
+pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+
+
+def normal(mean, spread):
+    return lambda rng, size: rng.normal(mean, spread, size)
+
+
+def lognormal(mean, sigma):
+    return lambda rng, size: mean * rng.lognormal(-sigma * sigma / 2, sigma, size)
+
+
+WEIGHTS = [0.4, 0.3, 0.2, 0.1]
+FAMILIES = {
+    "normal": ([normal(0, 0.1), normal(1, 1), normal(5, 3), normal(-3, 0.5)], 1.0),
+    "lognormal": (
+        [lognormal(1, 0.25), lognormal(2, 0.5), lognormal(1, 1), lognormal(4, 0.75)],
+        1.6,
+    ),
+}
+
+
+def played(family, runs, **settings):
+    arms = dict(zip("abcd", FAMILIES[family][0], strict=True))
+    return [
+        cr.stratify(arms, WEIGHTS, rng=seed, progress=False, **settings) for seed in range(runs)
+    ]
+
+
+def z_score(results, mu):
+    values = np.array([result.value for result in results])
+    return (values.mean() - mu) / (values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def coverage(results, mu):
+    return np.mean([low <= mu <= high for low, high in (result.interval for result in results)])
+
+
+def slack(share, runs):
+    return 4 * np.sqrt(share * (1 - share) / runs)
+
+
+def test_the_estimate_of_symmetric_strata_is_unbiased_even_of_few_draws():
+    assert abs(z_score(played("normal", 1000, draws=40), 1.0)) < 4
+
+
+def test_counts_that_follow_nothing_leave_skewed_strata_unbiased():
+    assert abs(z_score(played("lognormal", 1000, draws=40, policy="proportional"), 1.6)) < 4
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_the_interval_covers_about_95_percent(family):
+    runs = 100
+    share = coverage(played(family, runs, draws=1000), FAMILIES[family][1])
+    assert 0.93 - slack(0.93, runs) <= share <= 0.97 + slack(0.97, runs)
+
+
+SIGMAS = np.array([0.1, 0.3, 1.0, 2.0, 3.0])
+SIZES = np.full(5, 0.2)
+
+
+def loss(policy, draws, runs):
+    """Return n Var/(sum w sigma)^2 with the true sigmas, the mean over runs: 1 is the best."""
+    arms = {f"s{k}": normal(k, sigma) for k, sigma in enumerate(SIGMAS)}
+    losses = []
+    for seed in range(runs):
+        result = cr.stratify(arms, SIZES, draws=draws, policy=policy, rng=seed, progress=False)
+        n = np.array([row.draws for row in result.arms])
+        losses.append(n.sum() * (np.square(SIZES * SIGMAS) / n).sum() / (SIZES @ SIGMAS) ** 2)
+    return np.mean(losses)
+
+
+def test_little_is_lost_against_the_optimal_static_allocation():
+    proportional = (SIZES @ SIGMAS**2) / (SIZES @ SIGMAS) ** 2
+    assert loss("proportional", 10_000, 2) == pytest.approx(proportional, rel=0.02)
+    assert proportional > 1.6
+    assert loss("mc-ucb", 1000, 20) <= 1.05
+    assert loss("mc-ucb", 10_000, 20) <= 1.02
+    assert loss(cr.policies.MCUCB(bound=18.0), 10_000, 5) < proportional
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_over_many_runs_intervals_cover_and_estimates_are_unbiased(family):
+    # Of skewed strata the bias falls like 1/n: at 10,000 draws it is below a tenth of an error.
+    results = played(family, 1000, draws=10_000)
+    mu = FAMILIES[family][1]
+    assert 0.93 <= coverage(results, mu) <= 0.97
+    assert abs(z_score(results, mu)) < 4
