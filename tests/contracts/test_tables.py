@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import pytest
 
 import croupier as cr
 from croupier.policies.base import digest_of
+from croupier.policies.bounded import Bandit
 from croupier.workers import perform
 
 pytestmark = [
@@ -55,6 +56,8 @@ def independent(
     if learning:
         arms["learner"] = cr.Arm(Learning())
     chosen = cr.policies.Fixed("b") if policy == "fixed" else cr.policies.as_policy(policy)
+    if isinstance(chosen, Bandit):
+        chosen = replace(chosen, bounds=(-9.0, 11.0), cost_bounds=(1.0, 2.0))
     learners = {name: arm.learner for name, arm in arms.items() if arm.learner is not None}
     unit = "draws" if learning else "cost"
 

@@ -48,4 +48,4 @@ def test_the_plain_mean_is_unbiased_under_every_policy(name):
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_the_plain_mean_is_unbiased_over_many_more_runs(name):
-    assert_unbiased(name, 20_000)
+    assert_unbiased(name, 10_000)

@@ -586,8 +586,9 @@ def test_a_run_of_fifty_components(combine: str) -> None:
 
 @pytest.mark.parametrize("policy", sorted(set(cr.policies.REGISTRY) - {"fixed"}))
 def test_a_component_that_never_varies_does_not_disturb_the_others(policy: str) -> None:
-    def arm(spread: float) -> Callable[..., Any]:
-        return lambda rng, size: np.stack([rng.normal(1, spread, size), np.full(size, 3.0)], 1)
+    def arm(spread: float) -> cr.Arm:
+        draw = lambda rng, size: np.stack([rng.normal(1, spread, size), np.full(size, 3.0)], 1)  # noqa: E731
+        return cr.Arm(draw, bounds=(-9, 11))
 
     with pytest.warns(cr.CroupierWarning, match="no arm has varied in component 1"):
         result = cr.estimate({"a": arm(1.0), "b": arm(0.1)}, draws=2000, rng=7, policy=policy)

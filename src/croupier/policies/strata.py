@@ -42,7 +42,7 @@ def unseen_deviation(size: float, count: Floats) -> Floats:
 def published_bound(deviation: Floats, count: Floats, bound: float, delta: float) -> Floats:
     """Return s + 2 b sqrt(log(2/delta)/T), for draws in a range of width b.
 
-    Carpentier and Munos 2011, figure 1; the theorems take delta = n^(-9/2) for n draws in all.
+    Carpentier and Munos 2011, for bounded draws; delta should fall like a power of all draws.
     """
     return np.asarray(deviation + 2 * bound * np.sqrt(math.log(2 / delta) / count))
 
