@@ -89,13 +89,17 @@ def demo(
 def policies() -> None:
     """List the policies, with their parameters and defaults."""
     from croupier.policies import REGISTRY, as_policy
+    from croupier.policies.bounded import Bandit
 
     default = as_policy("auto").name
     table = _table("policy", "parameters", "what it does")
-    for name, policy in REGISTRY.items():
+    for name, policy in sorted(REGISTRY.items(), key=lambda item: item[0] != default):
         style = "bold" if name == default else ""
         table.add_row(Text(name, style), _parameters(policy), _first_line(policy))
-    Console(highlight=False).print(table)
+    console = Console(highlight=False)
+    console.print(table)
+    shared = ", ".join(field.name for field in dataclasses.fields(Bandit))
+    console.print(f"† and how its payoffs are made: {shared}", style="dim")
 
 
 @contextmanager
@@ -159,17 +163,19 @@ def _table(*titles: str, right: tuple[int, ...] = ()) -> Table:
 
 
 def _parameters(policy: type[Policy]) -> str:
-    """Return a policy's parameters with their defaults.
+    """Return a policy's own parameters with their defaults, and a dagger for those of bandits.
 
-    >>> from croupier.policies import ExploreThenCommit
-    >>> _parameters(ExploreThenCommit)
-    'explore=30'
+    >>> from croupier.policies import UCB1, ExploreThenCommit
+    >>> _parameters(ExploreThenCommit), _parameters(UCB1)
+    ('explore=30', 'scale=2.0 †')
     """
     fields: Any = dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ()
-    return ", ".join(
+    own = ", ".join(
         field.name if field.default is dataclasses.MISSING else f"{field.name}={field.default!r}"
         for field in fields
+        if not field.kw_only
     )
+    return f"{own} †" if any(field.kw_only for field in fields) else own
 
 
 def _first_line(policy: type[Policy]) -> str:
