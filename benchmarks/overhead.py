@@ -102,7 +102,7 @@ def decisions_per_second(arms: int) -> float:
 
     def play(batches: int) -> None:
         for _ in range(batches):
-            batch = table.ask()
+            batch = table.ask(100)  # batches grow: after a few hundred they would not fit
             assert batch is not None
             table.tell(batch, rng.standard_normal(batch.size))
 
