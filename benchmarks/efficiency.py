@@ -103,10 +103,11 @@ def picture() -> None:
             ]
             if points:
                 x, y = zip(*points, strict=True)
-                axes.scatter(x, y, s=26, color=colour, label=policy, zorder=3)
+                on_top = 3 + len(policies) - policies.index(policy)
+                axes.scatter(x, y, s=26, color=colour, label=policy, zorder=on_top)
         axes.axvline(1, color="#444444", linewidth=0.8)
         axes.set_xscale("log")
-        axes.set_xlim(0.95, 200)
+        axes.set_xlim(0.95, 1500)
         axes.set_title(f"budget {budget:,}")
         axes.set_xlabel("I: 1 is the best arm in hindsight")
         axes.grid(axis="y", color="#dddddd", linewidth=0.6)
