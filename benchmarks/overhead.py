@@ -67,7 +67,7 @@ def side_by_side(one: Callable[[], float], other: Callable[[], float], rounds: i
 
 def cheap_arms() -> float:
     arms = {f"arm {k}": normal(1.0, 1.0 + 0.1 * k) for k in range(ARMS)}
-    return side_by_side(lambda: one_run(arms, 10**7), lambda: bare_loop(arms["arm 0"], 10**7), 15)
+    return side_by_side(lambda: one_run(arms, 10**7), lambda: bare_loop(arms["arm 0"], 10**7), 25)
 
 
 def microsecond_arms() -> float:
