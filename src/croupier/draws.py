@@ -65,7 +65,7 @@ class Batch:
         return stream(self.seed, DRAWS, self.ticket)
 
 
-@dataclass(slots=True, eq=False)  # not frozen: one is made per batch, in a third of the time
+@dataclass(slots=True, eq=False)  # not frozen: one is made per batch, and freezing takes time
 class Outcome:
     """What came of a batch: small, whatever its size.
 

@@ -277,6 +277,7 @@ class Ledger:
             shift = self.exponent - raised
             self.moments = np.array(rescaled(self.moments, shift))
             self._variance = times_two_to(self._variance, 2 * shift)
+            self.varies = False  # looked at again: a small variance may have become zero
             self.exponent = raised
             unit = needed if isinstance(origin, float) else raised
         mean, m2, m3, m4 = rescaled(moments, exponent - unit)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import croupier as cr
 from croupier.draws import Batch, Draws
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
@@ -204,3 +205,12 @@ def test_the_price_of_measured_time_is_that_of_large_calls():
         ledger.add(0, outcome(np.zeros(size), plan=plan, costs=seconds / size))
     assert ledger.price[0] == pytest.approx(3e-8, rel=0.01)
     assert ledger.cost[0] == pytest.approx(1.00007)
+
+
+def test_a_variance_that_vanishes_beside_another_is_not_taken_for_known() -> None:
+    table = cr.Allocator(["tiny", "huge"], rng=7)
+    for _ in range(8):
+        batch = table.ask()
+        table.tell(batch, batch.rng().normal(0.0, 1e-200 if batch.arm == "tiny" else 1e150, 1))
+    assert table.ledger.variance[0, 0] == 0
+    assert not table.ledger.varies
