@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import policies
+    from croupier import policies, simulator
     from croupier.allocator import Allocator
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.draws import Batch, Draws, Outcome
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from croupier.plan import Plan
     from croupier.result import Result
     from croupier.run import estimate
+    from croupier.simulator.simulation import simulate
     from croupier.strata import stratify
     from croupier.table import Progress, Table
 
@@ -48,6 +49,8 @@ __all__ = [
     "estimate",
     "policies",
     "scalar",
+    "simulate",
+    "simulator",
     "stratify",
 ]
 
@@ -61,6 +64,7 @@ _HOMES = {
     "plan": ("Plan",),
     "result": ("Result",),
     "run": ("estimate",),
+    "simulator.simulation": ("simulate",),
     "strata": ("stratify",),
     "table": ("Progress", "Table"),
 }
@@ -68,8 +72,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "policies":
-        return importlib.import_module("croupier.policies")
+    if name in ("policies", "simulator"):
+        return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"croupier.{_HOME_OF[name]}"), name)

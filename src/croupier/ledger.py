@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from croupier.draws import Floats
 from croupier.tally import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 
-__all__ = ["TELLING", "Ledger", "merge_moments"]
+__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -57,9 +57,14 @@ def _df(n: Any, m2: Any, m4: Any) -> Any:
         m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
     elif m2 == 0:
         m2 = m4 = 1.0  # of an arm that has not varied, nothing is known
+    return larger(effective_df(n, m2, m4), 1.0)
+
+
+def effective_df(n: Any, m2: Any, m4: Any) -> Any:
+    """Return 2 (n - 1)/(kurtosis - 1) with a shrunk kurtosis: see `Ledger.df`."""
     # Divided twice: the square of a small sum would underflow.
     excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
-    return larger(2 * (n - 1) * (n + 10) / excess, 1.0)
+    return 2 * (n - 1) * (n + 10) / excess
 
 
 class _Entry(Protocol):

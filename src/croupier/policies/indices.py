@@ -1,4 +1,5 @@
-"""The formulas of the policies, elementwise: numpy evaluates them on a live run.
+"""The formulas of the policies, elementwise: numpy evaluates them on a live run, and numba compiles
+the same functions for the simulator.
 
 The paper's indices are upper bounds B on a mean payoff in [0, 1]. Here each is 1 - B, a lower
 bound on a mean loss: the smallest is played, and what is close to a payoff of 1 keeps its digits.
@@ -16,7 +17,9 @@ from croupier.draws import Floats
 
 __all__ = [
     "catoni_mean",
+    "kl_excess",
     "kl_level",
+    "kl_slope",
     "kl_ucb",
     "log_variance_bound",
     "median_of_means",
@@ -29,6 +32,7 @@ __all__ = [
     "ucb1",
     "ucb_v",
     "variance_draw",
+    "visit",
 ]
 
 _TINY: Final = float(np.finfo(float).tiny)
@@ -46,7 +50,8 @@ _STEPS: Final = 60
 
 def ucb1(loss: Floats, count: Floats, log_time: float, scale: float = 2.0) -> Floats:
     """Return 1 - B of UCB1: Auer, Cesa-Bianchi and Fischer (2002), figure 1, with scale 2."""
-    return np.asarray(loss - np.sqrt(scale * log_time / count))
+    bound: Floats = loss - np.sqrt(scale * log_time / count)
+    return bound
 
 
 def ucb_v(
@@ -54,7 +59,8 @@ def ucb_v(
 ) -> Floats:
     """Return 1 - B of UCB-V: Audibert, Munos and Szepesvári (TCS 410, 2009)."""
     level = zeta * log_time / count
-    return np.asarray(loss - np.sqrt(2 * variance * level) - 3 * c * level)
+    bound: Floats = loss - np.sqrt(2 * variance * level) - 3 * c * level
+    return bound
 
 
 def kl_level(time: float, f: float = 3.0) -> float:
@@ -87,8 +93,8 @@ def kl_ucb(loss: Floats, level: Floats) -> Floats:
         w = np.where(loss > 0, w, np.inf)
         for _ in range(_STEPS):
             log_q = np.where(mean > 0, np.log(-np.expm1(-w)), 0.0)
-            excess = loss * (w - least) + mean * (log_mean - log_q) - level
-            slope = loss - mean / np.expm1(w)
+            excess = kl_excess(loss, level, w, least, log_mean, log_q)
+            slope = kl_slope(loss, w)
             step = np.where((slope > 0) & (excess > 0) & np.isfinite(w), excess / slope, 0.0)
             new = np.maximum(w - step, least)
             if not (new < w).any():
@@ -97,9 +103,24 @@ def kl_ucb(loss: Floats, level: Floats) -> Floats:
     return np.asarray(w)
 
 
+def kl_excess(
+    loss: Floats, level: Floats, w: Floats, least: Floats, log_mean: Floats, log_q: Floats
+) -> Floats:
+    """Return kl(1 - loss, 1 - exp(-w)) - level; `least` is -log(loss), where kl is zero."""
+    excess: Floats = loss * (w - least) + (1 - loss) * (log_mean - log_q) - level
+    return excess
+
+
+def kl_slope(loss: Floats, w: Floats) -> Floats:
+    """Return how fast that grows with w."""
+    slope: Floats = loss - (1 - loss) / np.expm1(w)
+    return slope
+
+
 def moss(loss: Floats, count: Floats, rounds: float) -> Floats:
     """Return 1 - B of MOSS with `rounds` = n/K: Audibert and Bubeck (COLT 2009)."""
-    return np.asarray(loss - np.sqrt(np.maximum(np.log(rounds / count), 0.0) / count))
+    bound: Floats = loss - np.sqrt(np.maximum(np.log(rounds / count), 0.0) / count)
+    return bound
 
 
 def subgaussian_ucb(
@@ -110,7 +131,8 @@ def subgaussian_ucb(
     The (alpha, psi)-UCB of Bubeck and Cesa-Bianchi (2012), section 2.2, with psi = sigma^2 x^2/2;
     with sigma = 1/2, that of losses in [0, 1], and alpha = 4 it is UCB1.
     """
-    return np.asarray(loss - sigma * np.sqrt(2 * alpha * log_time / count))
+    bound: Floats = loss - sigma * np.sqrt(2 * alpha * log_time / count)
+    return bound
 
 
 # -- means that one wild loss does not spoil: Bubeck, Cesa-Bianchi and Lugosi, Bandits with heavy
@@ -177,7 +199,8 @@ def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:
 
 def price_draw(score: Floats, error: Floats, normal: Floats) -> Floats:
     """Return the score with its price drawn: times exp(z e), e the price's relative error."""
-    return np.asarray(score * np.exp(error * normal))
+    drawn: Floats = score * np.exp(error * normal)
+    return drawn
 
 
 def log_variance_bound(variance: Floats, df: Floats, total: float) -> Floats:
@@ -202,20 +225,23 @@ def shared_mean_guard(
         return _swept(count, mean, variance)
     n, visited = count.tolist(), []
     for x, s2 in zip(mean.T.tolist(), variance.T.tolist(), strict=True):
-        visited.append(visit(n, x, s2))
+        order = sorted(range(len(s2)), key=s2.__getitem__, reverse=True)
+        visited.append(visit(order, n, x, s2))
     v, a, m = zip(*visited, strict=True)
     return np.array(v).T, np.array(a), np.array(m)
 
 
-def visit(n: list[float], x: list[float], s2: list[float]) -> tuple[list[float], float, float]:
-    """Visit the arms of one component in descending variance; return V, A and M/A.
+def visit(
+    order: list[int], n: list[float], x: list[float], s2: list[float]
+) -> tuple[list[float], float, float]:
+    """Visit the arms of one component in an order of descending variance; return V, A and M/A.
 
-    >>> visit([100.0, 100.0], [0.0, 3.0], [1.0, 0.01])  # the second claims too much
+    >>> visit([0, 1], [100.0, 100.0], [0.0, 3.0], [1.0, 0.01])  # the second claims too much
     ([1.0, 196.0], 100.510, 0.01523)
     """
-    v = list(s2)
+    v = s2.copy()
     a = centre = 0.0
-    for k in sorted(range(len(s2)), key=s2.__getitem__, reverse=True):
+    for k in order:
         variance = s2[k]
         if variance == 0:
             break

@@ -26,14 +26,14 @@ from croupier.policies.indices import (
     variance_draw,
 )
 
-__all__ = ["VarianceLCB", "VarianceThompson"]
+__all__ = ["AHEAD", "DECISIONS", "SCORES", "VarianceLCB", "VarianceThompson"]
 
 #: Decisions that one batch may stand for, and scores that one decision may compute.
-_DECISIONS: Final = 8
-_SCORES: Final = 2000
+DECISIONS: Final = 8
+SCORES: Final = 2000
 
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
-_AHEAD: Final = 0.02
+AHEAD: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _in_a_row(plan: Plan, ledger: Ledger) -> int:
 
     Among very many arms one decision is costly enough.
     """
-    return max(1, min(_DECISIONS // plan.width, _SCORES // len(ledger)))
+    return max(1, min(DECISIONS // plan.width, SCORES // len(ledger)))
 
 
 def _believe(plan: Plan, ledger: Ledger) -> _Belief:
@@ -193,7 +193,7 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         below = draws < least * dear
         if below.any():
             arm = int(np.where(below, draws, np.inf).argmin())
-            ahead = min(3 * least, _AHEAD * ledger.draws / len(ledger))
+            ahead = min(3 * least, AHEAD * ledger.draws / len(ledger))
             missing = (least + ahead) * float(dear[arm]) - float(draws[arm])
             return Play(arm, int(missing) + 1, growth=3)
     return None

@@ -1,0 +1,275 @@
+"""The plain kernels: one decision after the other, as the policies themselves make them.
+
+They are slow and simple, and the measure of everything in `ahead`. A kernel plays several runs in
+one call and writes the pulls of every arm at the recorded times. The formulas are those of
+`policies.indices`, compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.policies import indices
+from croupier.simulator.compiling import compiled, inlined
+from croupier.simulator.laws import draw
+from croupier.simulator.randomness import beta, streams, uniform
+
+__all__ = [
+    "COST_VARIANCE",
+    "COST_VARIANCE_TRIPLES",
+    "EVEN",
+    "KL_UCB",
+    "MOSS",
+    "NOT_A_NUMBER",
+    "OUT_OF_RANGE",
+    "SECOND_MOMENT",
+    "SUBGAUSSIAN",
+    "UCB1",
+    "UCB_V",
+    "VARIANCE",
+    "Rules",
+    "complain",
+    "kl_bound",
+    "level_of",
+    "loss_of",
+    "play_index",
+    "play_thompson",
+    "score_of",
+]
+
+# Index policies.
+UCB1: Final = 0  # scale
+UCB_V: Final = 1  # zeta, c, cut
+KL_UCB: Final = 2  # f
+MOSS: Final = 3  # horizon (0: anytime), arms
+SUBGAUSSIAN: Final = 4  # sigma, alpha
+EVEN: Final = 5
+
+# Payoffs: see `croupier.payoffs`.
+SECOND_MOMENT: Final = 0
+VARIANCE: Final = 1
+COST_VARIANCE: Final = 2
+COST_VARIANCE_TRIPLES: Final = 3
+
+# What can go wrong: written with the run's arm, time and value.
+OUT_OF_RANGE: Final = 1
+NOT_A_NUMBER: Final = 2
+
+_ucb1 = inlined(indices.ucb1)
+_ucb_v = inlined(indices.ucb_v)
+_moss = inlined(indices.moss)
+_subgaussian = inlined(indices.subgaussian_ucb)
+_kl_level = inlined(indices.kl_level)
+_kl_excess = inlined(indices.kl_excess)
+_kl_slope = inlined(indices.kl_slope)
+
+
+@compiled
+def kl_bound(loss: float, level: float) -> float:
+    """Return w = -log(1 - q) of KL-UCB for one arm: the Newton steps of `indices.kl_ucb`."""
+    if loss <= 0:
+        return math.inf
+    if loss >= 1:
+        return level
+    least, log_mean = -math.log(loss), math.log1p(-loss)
+    w = least + (level - (1 - loss) * log_mean) / loss
+    room = loss - math.sqrt(level / 2)
+    if room > 0:
+        w = min(w, -math.log(room))
+    for _ in range(60):
+        log_q = math.log(-math.expm1(-w))
+        excess = _kl_excess(loss, level, w, least, log_mean, log_q)
+        slope = _kl_slope(loss, w)
+        if not (excess > 0 and slope > 0):
+            break
+        lower = max(w - excess / slope, least)
+        if not lower < w:
+            break
+        w = lower
+    return w
+
+
+@compiled
+def level_of(kind: int, p: Any, total: float) -> float:
+    """Return what an index needs to know of the time."""
+    if kind == KL_UCB:
+        return float(_kl_level(total, p[0]))
+    if kind == MOSS:
+        return (p[0] if p[0] > 0 else total) / p[1]
+    return math.log(total)
+
+
+@compiled
+def score_of(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
+    """Return the score of one arm, of which the smallest is played."""
+    if kind == UCB1:
+        return _ucb1(loss, count, level, p[0])
+    if kind == UCB_V:
+        score = _ucb_v(loss, variance, count, level, p[0], p[1])
+        return max(score, 0.0) if p[2] else score
+    if kind == KL_UCB:
+        return -kl_bound(loss, level / count)
+    if kind == MOSS:
+        return _moss(loss, count, level)
+    if kind == SUBGAUSSIAN:
+        return _subgaussian(loss, count, level, p[0], p[1])
+    return count
+
+
+class Rules(NamedTuple):
+    """How a policy is paid: what, of how many draws, by which ranges, and whether to clip."""
+
+    payoff: int
+    group: int
+    low: float
+    width: float
+    dearest: float
+    clip: bool
+
+
+@compiled
+def loss_of(x: Any, d: Any, rules: Any) -> float:
+    """Return the loss of one draw, pair or triple, scaled by the known ranges."""
+    if rules.payoff == SECOND_MOMENT:
+        part = (x[0] - rules.low) / rules.width
+        return part * part
+    part = (x[0] - x[1]) / rules.width
+    loss = part * part
+    if rules.payoff == COST_VARIANCE:
+        loss *= (d[0] + d[1]) / 2 / rules.dearest
+    elif rules.payoff == COST_VARIANCE_TRIPLES:
+        loss *= d[2] / rules.dearest
+    return loss
+
+
+@compiled
+def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> None:
+    """Write down what went wrong in a run."""
+    trouble[0] = what
+    trouble[1] = arm
+    trouble[2] = time
+    trouble[3] = value
+
+
+@compiled
+def play_index(
+    kind: int,
+    policy: Any,
+    rules: Any,
+    laws: Any,
+    keys: Any,
+    times: Any,
+    pulls: Any,
+    trouble: Any,
+) -> None:
+    """Play an index policy; `pulls` has the shape (runs, times, arms)."""
+    arms = len(laws.parameters)
+    horizon = times[-1]
+    x, d = np.empty(3), np.empty(3)
+    drawn = np.empty(arms, np.int64)
+    count, mean, m2, scores = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        drawn[:] = 0
+        count[:] = 0
+        mean[:] = 0
+        m2[:] = 0
+        spent = total = 0.0
+        mark = 0
+        while spent < horizon and trouble[run, 0] == 0:
+            if total < arms:
+                arm = int(total)
+            else:
+                now = level_of(kind, policy, total)
+                for k in range(arms):
+                    scores[k] = score_of(kind, policy, mean[k], m2[k] / count[k], count[k], now)
+                arm = 0
+                for k in range(arms):
+                    if scores[k] < scores[arm]:
+                        arm = k
+                    elif scores[k] != scores[k]:
+                        complain(trouble[run], NOT_A_NUMBER, k, total, scores[k])
+            for i in range(rules.group):
+                x[i], d[i] = draw(s[arm], arm, laws)
+                while mark < len(times) and spent + d[i] > times[mark]:
+                    pulls[run, mark] = drawn
+                    mark += 1
+                spent += d[i]
+                drawn[arm] += 1
+            loss = loss_of(x, d, rules)
+            if not loss <= 1:
+                if rules.clip and loss > 1:
+                    loss = 1.0
+                else:
+                    complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
+            apart = loss - mean[arm]
+            before = count[arm]
+            count[arm] = before + 1
+            mean[arm] += apart / count[arm]
+            m2[arm] += apart * apart * before / count[arm]
+            total += 1
+        while mark < len(times):
+            pulls[run, mark] = drawn
+            mark += 1
+
+
+@compiled
+def play_thompson(
+    prior: Any,
+    rules: Any,
+    laws: Any,
+    keys: Any,
+    times: Any,
+    pulls: Any,
+    trouble: Any,
+    beliefs: Any,
+) -> None:
+    """Play Thompson sampling with a Beta posterior and tossed payoffs.
+
+    `beliefs`, of shape (decisions, arms + 1) or empty, takes what one run drew from the
+    posteriors and, in the last column, by which uniform number a payoff was tossed.
+    """
+    arms = len(laws.parameters)
+    horizon = times[-1]
+    x, d = np.empty(3), np.empty(3)
+    drawn = np.empty(arms, np.int64)
+    wins, lost = np.empty(arms), np.empty(arms)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        drawn[:] = 0
+        wins[:] = 0
+        lost[:] = 0
+        spent = 0.0
+        total = mark = 0
+        while spent < horizon and trouble[run, 0] == 0:
+            arm, least = 0, math.inf
+            for k in range(arms):
+                belief = beta(s[arms], lost[k] + prior[1], wins[k] + prior[0])
+                if belief < least:
+                    arm, least = k, belief
+                if len(beliefs):
+                    beliefs[total, k] = belief
+            for i in range(rules.group):
+                x[i], d[i] = draw(s[arm], arm, laws)
+                while mark < len(times) and spent + d[i] > times[mark]:
+                    pulls[run, mark] = drawn
+                    mark += 1
+                spent += d[i]
+                drawn[arm] += 1
+            loss = loss_of(x, d, rules)
+            if not loss <= 1 and not (rules.clip and loss > 1):
+                complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
+            toss = uniform(s[arms])
+            if len(beliefs):
+                beliefs[total, arms] = toss
+            if toss >= loss:
+                wins[arm] += 1
+            else:
+                lost[arm] += 1
+            total += 1
+        while mark < len(times):
+            pulls[run, mark] = drawn
+            mark += 1

@@ -1,0 +1,106 @@
+"""The draws of simulated arms, compiled: a law is a number, its parameters are a row per arm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.simulator.compiling import compiled
+from croupier.simulator.randomness import gamma, next_bits, normal, uniform
+
+__all__ = [
+    "COSTS_CONSTANT",
+    "COSTS_GAMMA",
+    "COSTS_LOGNORMAL",
+    "COSTS_RECORDED",
+    "LOGNORMAL",
+    "NORMAL",
+    "RECORDED",
+    "TRUNCATED",
+    "TWO_VALUES",
+    "UNIFORM",
+    "Laws",
+    "chance_of",
+    "draw",
+]
+
+# Laws of the values, and of the costs.
+TWO_VALUES: Final = 0  # low, high, the chance of high
+NORMAL: Final = 1  # mean, deviation
+TRUNCATED: Final = 2  # mean and deviation before the cut, low, high
+UNIFORM: Final = 3  # low, high
+LOGNORMAL: Final = 4  # mean and deviation of the logarithm
+RECORDED: Final = 5  # any of the arm's recorded draws
+
+COSTS_CONSTANT: Final = 0  # the cost
+COSTS_LOGNORMAL: Final = 1  # mean and deviation of the logarithm
+COSTS_GAMMA: Final = 2  # shape, scale
+COSTS_RECORDED: Final = 3  # beside the recorded value
+
+
+class Laws(NamedTuple):
+    """What the arms of a problem draw: a row of parameters per arm; recorded values and costs."""
+
+    law: int
+    parameters: Any
+    cost_law: int
+    cost_parameters: Any
+    recorded: Any
+
+
+@compiled
+def chance_of(probability: float) -> np.uint64:
+    """Return a probability as the 64-bit fraction that `tosses` takes."""
+    if probability >= 1:
+        return np.uint64(0xFFFFFFFFFFFFFFFF)
+    return np.uint64(probability * 18446744073709551616.0)
+
+
+@compiled
+def _truncated(s: Any, mean: float, deviation: float, low: float, high: float) -> float:
+    """Return a normal number within [low, high], by rejection from a normal or a uniform one."""
+    if deviation < high - low:
+        while True:
+            x = mean + deviation * normal(s)
+            if low <= x <= high:
+                return x
+    peak = min(max(mean, low), high)
+    top = (peak - mean) / deviation
+    while True:
+        x = low + (high - low) * uniform(s)
+        z = (x - mean) / deviation
+        if uniform(s) < math.exp((top * top - z * z) / 2):
+            return x
+
+
+@compiled
+def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+    """Return a value of an arm and what it cost."""
+    law, cost_law, p = laws.law, laws.cost_law, laws.parameters[arm]
+    row = 0
+    if law == TWO_VALUES:
+        bits, _ = next_bits(s, chance_of(p[2]), 1)
+        value = p[1] if bits else p[0]
+    elif law == NORMAL:
+        value = p[0] + p[1] * normal(s)
+    elif law == TRUNCATED:
+        value = _truncated(s, p[0], p[1], p[2], p[3])
+    elif law == UNIFORM:
+        value = p[0] + (p[1] - p[0]) * uniform(s)
+    elif law == LOGNORMAL:
+        value = math.exp(p[0] + p[1] * normal(s))
+    else:
+        row = int(p[0]) + int(uniform(s) * p[1])
+        value = laws.recorded[row, 0]
+    c = laws.cost_parameters[arm]
+    if cost_law == COSTS_CONSTANT:
+        cost = c[0]
+    elif cost_law == COSTS_LOGNORMAL:
+        cost = math.exp(c[0] + c[1] * normal(s))
+    elif cost_law == COSTS_GAMMA:
+        cost = c[1] * gamma(s, c[0])
+    else:
+        cost = laws.recorded[row, 1]
+    return value, cost

@@ -1,0 +1,81 @@
+"""What a user wrote, compiled in place of ours: an index, or the draws of the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numba.core.errors import NumbaError
+
+from croupier.errors import PlanError
+from croupier.simulator.compiling import inlined
+from croupier.simulator.problems import Problem
+from croupier.simulator.randomness import streams
+
+__all__ = ["sampler", "scorer", "time_itself"]
+
+
+@inlined
+def time_itself(kind: int, policy: Any, total: float) -> float:
+    """Return the time: an index of the user's is told it as it is."""
+    return total
+
+
+def scorer(score: Callable[..., Any]) -> Any:
+    """Return a user's index as a kernel calls it; refuse what numba cannot compile."""
+    index = score if hasattr(score, "py_func") else njit(error_model="numpy")(score)
+    name = getattr(score, "__name__", "index")
+    try:
+        value = index(0.25, 0.1, 3.0, 7.0)
+    except (NumbaError, TypeError) as error:
+        raise PlanError(
+            f"index {name!r} cannot be compiled: it must be a function (loss, variance, count, "
+            f"time) of numbers that returns a number; {_reason(error)}"
+        ) from error
+    if not isinstance(value, int | float):
+        raise PlanError(f"index {name!r} returned {value!r}, not a number")
+
+    @inlined
+    def score_of(
+        kind: int, policy: Any, loss: float, variance: float, count: float, level: float
+    ) -> float:
+        return float(index(loss, variance, count, level))
+
+    return score_of
+
+
+def sampler(problem: Problem) -> Any:
+    """Return a user's arms as a kernel draws from them; refuse what numba cannot compile."""
+    sample: Any = problem.sample
+    own = sample if hasattr(sample, "py_func") else njit(error_model="numpy")(sample)
+
+    @inlined
+    def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+        return float(own(s, arm)), laws.cost_parameters[arm, 0]
+
+    @inlined
+    def draw_with_cost(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+        value, cost = own(s, arm)
+        return float(value), float(cost)
+
+    return draw_with_cost if _has_costs(own, len(problem)) else draw
+
+
+def _has_costs(own: Any, arms: int) -> bool:
+    """Draw once from every arm; return whether a draw comes with a cost."""
+    name = getattr(own, "__name__", "sample")
+    try:
+        drawn = [own(streams(np.uint64(7), 1)[0], arm) for arm in range(arms)]
+    except (NumbaError, TypeError) as error:
+        raise PlanError(
+            f"arms {name!r} cannot be compiled: they must be a function (stream, arm) that "
+            f"returns a number, or a number and its cost; {_reason(error)}"
+        ) from error
+    return isinstance(drawn[0], tuple)
+
+
+def _reason(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"numba says: {lines[-1] if lines else type(error).__name__}"

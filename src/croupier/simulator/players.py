@@ -1,0 +1,234 @@
+"""From a policy to the kernel that plays it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.errors import PlanError
+from croupier.payoffs import Terms
+from croupier.plan import Plan
+from croupier.policies import Policy, as_policy, describe
+from croupier.policies.baselines import Uniform
+from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
+from croupier.policies.heavy import SubgaussianUCB
+from croupier.policies.variance import AHEAD, DECISIONS, SCORES, VarianceThompson
+from croupier.simulator.problems import Problem
+
+__all__ = ["PLAYED", "Chunk", "Player", "players_of"]
+
+#: The policies that have a kernel.
+PLAYED: Final = (
+    "ucb1", "ucb-v", "kl-ucb", "moss", "subgaussian-ucb", "thompson", "uniform",
+    "variance-thompson",
+)  # fmt: skip
+
+
+class Chunk(NamedTuple):
+    """Some runs of one policy: their keys, the recorded times, and where results go."""
+
+    keys: Any
+    times: Any
+    pulls: Any
+    trouble: Any
+
+
+#: Plays the runs of a chunk.
+Kernel = Callable[[Chunk], None]
+
+
+@dataclass(frozen=True)
+class Player:
+    """A policy by the name it is shown under, what tells it from others, and its kernel."""
+
+    name: str
+    label: str
+    build: Callable[[Problem, bool], Kernel]
+
+
+def players_of(policies: Any) -> list[Player]:
+    """Return players from names, policies, index functions, or a mapping of those by names."""
+    if isinstance(policies, str) or not isinstance(policies, Sequence | Mapping):
+        policies = [policies]
+    if isinstance(policies, Mapping) and "name" in policies:
+        policies = [policies]
+    named = (
+        list(policies.items())
+        if isinstance(policies, Mapping)
+        else [(None, policy) for policy in policies]
+    )
+    if not named:
+        raise PlanError(f"policies must name at least one policy, of {', '.join(PLAYED)}")
+    players = [_player(policy, name) for name, policy in named]
+    names = [player.name for player in players]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise PlanError(
+            f"two policies are called {min(twice)!r}: give them names, as in "
+            "simulate(problem, {'mild': UCB1(scale=1.0), 'usual': 'ucb1'}, ...)"
+        )
+    return players
+
+
+def _player(policy: Any, name: str | None) -> Player:
+    if callable(policy) and not isinstance(policy, type) and not hasattr(policy, "choose"):
+        own = name or str(getattr(policy, "__name__", "index"))
+        return Player(own, f"index {own}", lambda problem, skip: _own_index(problem, policy))
+    built = as_policy(policy)
+    label = json.dumps(describe(built), sort_keys=True, default=str)
+    return Player(name or built.name, label, lambda problem, skip: _kernel(problem, built, skip))
+
+
+def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
+    if isinstance(policy, VarianceThompson):
+        return _variance(problem, policy)
+    if isinstance(policy, Thompson):
+        return _thompson(problem, policy, skip)
+    if isinstance(policy, Uniform):
+        return _index(problem, Terms(bounded=False), 5, np.zeros(3), False)
+    kinds: dict[type[Any], Callable[[Any], tuple[int, list[float]]]] = {
+        UCB1: lambda p: (0, [p.scale, 0, 0]),
+        UCBV: lambda p: (1, [p.zeta, p.c, p.cut]),
+        KLUCB: lambda p: (2, [p.f, 0, 0]),
+        MOSS: lambda p: (3, [p.horizon or 0, len(problem), 0]),
+        SubgaussianUCB: lambda p: (4, [p.sigma, p.alpha, 0]),
+    }
+    if type(policy) not in kinds or not isinstance(policy, Bandit):
+        raise PlanError(
+            f"the simulator has no kernel for policy {policy.name!r}; it plays "
+            f"{', '.join(PLAYED)}, and any index function (loss, variance, count, time) -> score"
+        )
+    kind, parameters = kinds[type(policy)](policy)
+    # A bound that is cut at 1 makes ties, which only the plain kernel breaks as the policy does.
+    skip = skip and not (kind == 1 and parameters[2])
+    return _index(problem, policy.terms(), kind, np.array(parameters, float), skip)
+
+
+def _rules(problem: Problem, terms: Terms) -> Any:
+    """Return how the policy is paid; the ranges are its own, or the problem's."""
+    from croupier.simulator.kernels import Rules
+
+    unit = "draws" if problem.unit_costs else "cost"
+    kinds = ("second-moment", "variance", "cost-variance", "cost-variance-triples")
+    kind = terms.kind_in(unit)  # type: ignore[arg-type]
+    low, high = terms.bounds or problem.bounds or (0.0, 1.0)
+    if terms.bounded and terms.bounds is None and problem.bounds is None:
+        raise PlanError(
+            "a bounded policy needs to know the range of the draws: give the problem "
+            "bounds=(low, high), and the policy clip=True if draws may lie outside"
+        )
+    dearest = 1.0
+    if kind.startswith("cost") and unit == "cost":
+        dearest = _dearest(problem, terms)
+    clip = terms.clip or not terms.bounded
+    if terms.scaling != "common":
+        raise PlanError("the simulator scales payoffs by one range: say scaling='common'")
+    group = terms.group_in(unit)  # type: ignore[arg-type]
+    return Rules(kinds.index(kind), group, float(low), float(high - low), float(dearest), clip)
+
+
+def _dearest(problem: Problem, terms: Terms) -> float:
+    if terms.cost_bounds is not None:
+        return terms.cost_bounds[1]
+    if problem.charge.law == 0:
+        return float(problem.costs.max())
+    if problem.charge.law == 3 and problem.recorded is not None:
+        return float(problem.recorded[:, 1].max())
+    raise PlanError(
+        "a bounded policy needs to know how much a draw may cost: give the policy "
+        "cost_bounds=(low, high), and clip=True if a cost may be higher"
+    )
+
+
+def _laws(problem: Problem) -> Any:
+    from croupier.simulator.laws import Laws
+
+    charge = problem.charge
+    none = np.zeros((0, 2)) if problem.recorded is None else problem.recorded
+    return Laws(problem.law, problem.parameters, charge.law, charge.parameters, none)
+
+
+def _with_arms(kernel: Any, problem: Problem) -> Any:
+    """Return a kernel that draws from the problem's own arms, if it has some."""
+    if problem.sample is None:
+        return kernel
+    from croupier.simulator.compiling import rebound
+    from croupier.simulator.own import sampler
+
+    return rebound(kernel, draw=sampler(problem))
+
+
+def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: bool) -> Kernel:
+    from croupier.simulator.ahead import play_index_ahead
+    from croupier.simulator.kernels import play_index
+
+    rules, laws = _rules(problem, terms), _laws(problem)
+    quick = skip and rules.payoff == 0 and problem.unit_costs and kind < 5
+    kernel = _with_arms(play_index_ahead if quick else play_index, problem)
+
+    def play(chunk: Chunk) -> None:
+        kernel(kind, parameters, rules, laws, *chunk)
+
+    return play
+
+
+def _own_index(problem: Problem, score: Callable[..., Any]) -> Kernel:
+    from croupier.simulator.compiling import rebound
+    from croupier.simulator.kernels import play_index
+    from croupier.simulator.own import scorer, time_itself
+
+    bounded = problem.bounds is not None
+    rules, laws = _rules(problem, Terms(bounded=bounded)), _laws(problem)
+    kernel = rebound(_with_arms(play_index, problem), level_of=time_itself, score_of=scorer(score))
+    none = np.zeros(3)
+
+    def play(chunk: Chunk) -> None:
+        kernel(0, none, rules, laws, *chunk)
+
+    return play
+
+
+def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
+    from croupier.simulator.ahead import play_thompson_ahead
+    from croupier.simulator.kernels import play_thompson
+
+    rules, laws = _rules(problem, policy.terms()), _laws(problem)
+    prior = np.array([policy.alpha, policy.beta])
+    mean_losses = (problem.variances + np.square(problem.mean - rules.low)) / rules.width**2
+    # Where losses may be clipped, their mean is not that of the law.
+    inside = problem.law in (0, 2, 3) and problem.bounds == (rules.low, rules.low + rules.width)
+    quick = skip and len(problem) == 2 and rules.payoff == 0 and problem.unit_costs and inside
+    if quick and prior.min() >= 1:
+
+        def play_ahead(chunk: Chunk) -> None:
+            play_thompson_ahead(prior, mean_losses, chunk.keys, chunk.times, chunk.pulls)
+
+        return play_ahead
+    kernel = _with_arms(play_thompson, problem)
+    nothing = np.zeros((0, len(problem) + 1))
+
+    def play(chunk: Chunk) -> None:
+        kernel(prior, rules, laws, *chunk, nothing)
+
+    return play
+
+
+def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
+    from croupier.simulator.variance import Settings, play_variance
+
+    plan = Plan(names=("a",), seed=0)
+    random = problem.charge.law != 0
+    settings = Settings(
+        policy.floor, plan.first, AHEAD, DECISIONS, SCORES, plan.share, random, False
+    )
+    laws = _laws(problem)
+    kernel = _with_arms(play_variance, problem)
+    no_decisions, nothing = np.zeros((0, 2), np.int64), np.zeros((0, 0))
+
+    def play(chunk: Chunk) -> None:
+        kernel(settings, laws, chunk.keys, chunk.times, chunk.pulls, no_decisions, nothing)
+
+    return play

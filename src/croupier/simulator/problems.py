@@ -1,0 +1,383 @@
+"""Problems to simulate: the laws of the draws of several arms, and of what they cost.
+
+All arms of a problem share one mean; what differs is their variances and their costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from croupier.checks import Range, positive, range_of
+from croupier.draws import Floats
+from croupier.errors import PlanError
+from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, Uniform
+
+__all__ = [
+    "Costs",
+    "Problem",
+    "compiled_arms",
+    "gamma_costs",
+    "lognormal",
+    "lognormal_costs",
+    "normal",
+    "recorded",
+    "scaled_bernoulli",
+    "truncated_normal",
+    "two_valued",
+    "uniform",
+]
+
+#: The laws that the kernels know, by their names; in the order of `laws`.
+_LAWS: Final = ("two values", "normal", "truncated normal", "uniform", "lognormal", "recorded")
+_COST_LAWS: Final = ("constant", "lognormal", "gamma", "recorded")
+
+
+class Costs(NamedTuple):
+    """What draws cost: a law, a row of parameters per arm, and the mean cost of each arm."""
+
+    law: int
+    parameters: Floats
+    means: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Arms to simulate, made by one of the functions beside it.
+
+    `variances` are those of the draws, `costs` the mean costs of a draw, `bounds` the range by
+    which policies scale payoffs (if there is one), `distributions` what `croupier.theory` makes
+    its bounds from (for draws in [0, 1]).
+
+    >>> problem = scaled_bernoulli([0.08, 0.18])
+    >>> problem
+    <Problem of 2 arms, two values, variances 0.08, 0.18>
+    """
+
+    law: int
+    parameters: Floats
+    mean: float
+    variances: Floats
+    charge: Costs
+    bounds: Range | None = None
+    distributions: tuple[Distribution, ...] | None = None
+    recorded: Floats | None = None
+    sample: Callable[..., Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.variances)
+
+    def __repr__(self) -> str:
+        law = "arms of your own" if self.sample is not None else _LAWS[self.law]
+        shown = ", ".join(f"{v:.4g}" for v in self.variances[:8])
+        more = ", ..." if len(self) > 8 else ""
+        costs = "" if self.unit_costs else f", {_COST_LAWS[self.charge.law]} costs"
+        return f"<Problem of {len(self)} arms, {law}, variances {shown}{more}{costs}>"
+
+    @property
+    def costs(self) -> Floats:
+        """The mean cost of a draw of each arm."""
+        return self.charge.means
+
+    @property
+    def unit_costs(self) -> bool:
+        """Does every draw cost 1?"""
+        return self.charge.law == 0 and bool((self.charge.means == 1).all())
+
+    @property
+    def best(self) -> int:
+        """The arm with the least cost times variance."""
+        return int((self.costs * self.variances).argmin())
+
+    def within(self, low: float, high: float) -> Problem:
+        """Return the problem with a range by which bounded policies scale its payoffs."""
+        return replace(self, bounds=range_of("bounds", (low, high)))
+
+
+# -- costs
+
+
+def _costs(costs: ArrayLike | Costs | None, arms: int) -> Costs:
+    if isinstance(costs, Costs):
+        if len(costs.means) != arms:
+            raise PlanError(f"costs are for {len(costs.means)} arms, the problem has {arms}")
+        return costs
+    means = np.ones(arms) if costs is None else _numbers("costs", costs)
+    if means.shape != (arms,) or not (means > 0).all():
+        raise PlanError(f"costs must be above 0, one for each of {arms} arms, got {costs!r}")
+    return Costs(0, np.column_stack((means, np.zeros(arms))), means)
+
+
+def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
+    """Return random costs whose logarithm is normal with deviation `spread`, with given means.
+
+    >>> lognormal_costs([1, 5, 20], spread=0.5).means
+    array([ 1.,  5., 20.])
+    """
+    mean = _above_zero("means", means)
+    positive("spread", spread)
+    logs = np.log(mean) - spread * spread / 2
+    return Costs(1, np.column_stack((logs, np.full(len(mean), float(spread)))), mean)
+
+
+def gamma_costs(means: ArrayLike, shape: float) -> Costs:
+    """Return random costs with a gamma law: `shape` 1 is exponential, more is less random."""
+    mean = _above_zero("means", means)
+    positive("shape", shape)
+    return Costs(2, np.column_stack((np.full(len(mean), float(shape)), mean / shape)), mean)
+
+
+# -- values
+
+
+def two_valued(
+    low: ArrayLike,
+    high: ArrayLike,
+    chance: ArrayLike = 0.5,
+    *,
+    bounds: Range | None = None,
+    costs: ArrayLike | Costs | None = None,
+) -> Problem:
+    """Return arms that draw `high` with probability `chance`, else `low`.
+
+    The range, by which bounded policies scale payoffs, is that of all values if it is not given.
+
+    >>> two_valued([0.2, 0.0], [0.8, 1.0]).variances
+    array([0.09, 0.25])
+    """
+    a, b = np.atleast_1d(_numbers("low", low)), np.atleast_1d(_numbers("high", high))
+    p = np.broadcast_to(_numbers("chance", chance), a.shape)
+    if a.shape != b.shape or a.ndim != 1:
+        raise PlanError(f"low and high must be as many, got {low!r} and {high!r}")
+    if not ((a < b) & (p > 0) & (p < 1)).all():
+        raise PlanError("every arm needs low < high and a chance above 0 and below 1")
+    means = a + (b - a) * p
+    if np.ptp(means) > 1e-9 * np.abs(means).max() + 1e-300:
+        raise PlanError(f"arms must share one mean, these have {means.tolist()}")
+    variances = np.square(b - a) * p * (1 - p)
+    span = range_of("bounds", bounds) or (float(a.min()), float(b.max()))
+    inside = a.min() >= 0 and b.max() <= 1
+    known = tuple(
+        Discrete((x, y), (1 - q, q)) for x, y, q in zip(a, b, p, strict=True)
+    ) if inside else None  # fmt: skip
+    parameters = np.column_stack((a, b, p, np.zeros(len(a))))
+    charge = _costs(costs, len(a))
+    return Problem(0, parameters, float(means[0]), variances, charge, span, known)
+
+
+def scaled_bernoulli(
+    variances: ArrayLike, mean: float = 0.5, *, costs: ArrayLike | Costs | None = None
+) -> Problem:
+    """Return the arms of the paper's Figure 1: mean + s (Z - 1/2), Z a fair coin, in [0, 1].
+
+    >>> scaled_bernoulli([0.04, 0.09]).parameters[:, :2]
+    array([[0.3, 0.7],
+           [0.2, 0.8]])
+    """
+    v, _ = _spread("scaled Bernoulli", variances, mean, 1.0)
+    s = 2 * np.sqrt(v)
+    known = tuple(ScaledBernoulli(float(one), mean) for one in s)
+    low, high = np.maximum(mean - s / 2, 0.0), np.minimum(mean + s / 2, 1.0)
+    parameters = np.column_stack((low, high, np.full(len(v), 0.5), np.zeros(len(v))))
+    return Problem(0, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+
+
+def uniform(
+    variances: ArrayLike, mean: float = 0.5, *, costs: ArrayLike | Costs | None = None
+) -> Problem:
+    """Return arms that are uniform about the mean, within [0, 1].
+
+    >>> uniform([1 / 48, 1 / 12]).parameters[:, :2]
+    array([[0.25, 0.75],
+           [0.  , 1.  ]])
+    """
+    v, _ = _spread("uniform", variances, mean, 1 / 3)
+    half = np.sqrt(3 * v)
+    low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
+    known = tuple(Uniform(float(a), float(b)) for a, b in zip(low, high, strict=True))
+    parameters = np.column_stack((low, high, np.zeros((len(v), 2))))
+    return Problem(3, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+
+
+def truncated_normal(
+    variances: ArrayLike, mean: float = 0.5, *, costs: ArrayLike | Costs | None = None
+) -> Problem:
+    """Return normal arms cut to an interval about the mean that fits into [0, 1].
+
+    `variances` are those after the cut: they stay below that of the uniform distribution.
+
+    >>> problem = truncated_normal([0.02, 0.05])
+    >>> [round(one.variance, 12) for one in problem.distributions]
+    [0.02, 0.05]
+    """
+    v, room = _spread("truncated normal", variances, mean, 1 / 3, equal=False)
+    low, high = mean - room, mean + room
+    deviations = np.array([_deviation(float(one), mean, low, high) for one in v])
+    known = tuple(TruncatedNormal(mean, float(one), low, high) for one in deviations)
+    rows = [(mean, float(one), low, high) for one in deviations]
+    return Problem(2, np.array(rows), mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+
+
+def _deviation(variance: float, mean: float, low: float, high: float) -> float:
+    """Return the deviation before the cut that leaves this variance, by bisection of its log."""
+
+    def left(log_deviation: float) -> float:
+        return TruncatedNormal(mean, math.exp(log_deviation), low, high).variance - variance
+
+    from scipy.optimize import brentq
+
+    start = math.log(variance) / 2  # the cut can only narrow
+    return math.exp(brentq(left, start, start + 12, xtol=1e-14, rtol=1e-14))
+
+
+def normal(
+    variances: ArrayLike,
+    mean: float = 0.0,
+    *,
+    bounds: Range | None = None,
+    costs: ArrayLike | Costs | None = None,
+) -> Problem:
+    """Return normal arms; bounded policies need `bounds`, and clip=True for what lies outside."""
+    v = _above_zero("variances", variances)
+    parameters = np.column_stack((np.full(len(v), float(mean)), np.sqrt(v), np.zeros((len(v), 2))))
+    span = range_of("bounds", bounds)
+    return Problem(1, parameters, float(mean), v, _costs(costs, len(v)), span)
+
+
+def lognormal(
+    variances: ArrayLike,
+    mean: float = 1.0,
+    *,
+    bounds: Range | None = None,
+    costs: ArrayLike | Costs | None = None,
+) -> Problem:
+    """Return lognormal arms with a common mean and given variances.
+
+    >>> lognormal([1.0, 4.0]).mean
+    1.0
+    """
+    v = _above_zero("variances", variances)
+    mean = positive("mean", mean)
+    square = np.log1p(v / mean**2)
+    parameters = np.column_stack(
+        (math.log(mean) - square / 2, np.sqrt(square), np.zeros((len(v), 2)))
+    )
+    span = range_of("bounds", bounds)
+    return Problem(4, parameters, mean, v, _costs(costs, len(v)), span)
+
+
+def recorded(
+    draws: Sequence[ArrayLike],
+    *,
+    costs: Sequence[ArrayLike] | ArrayLike | Costs | None = None,
+    bounds: Range | None = None,
+) -> Problem:
+    """Return arms that draw, with replacement, from recorded draws of their own.
+
+    `costs` may be recorded too, an array per arm: a draw then takes its value and its cost from
+    the same record, however they depend on each other. The variances are those of the records;
+    `bounds` are the range of all of them if not given.
+
+    >>> rng = np.random.default_rng(0)
+    >>> recorded([rng.normal(1.0, 1.0, 1000), rng.normal(1.0, 2.0, 500)])
+    <Problem of 2 arms, recorded, variances 0.9..., 4...>
+    """
+    if isinstance(draws, str) or not isinstance(draws, Sequence | np.ndarray) or len(draws) == 0:
+        raise PlanError(f"draws must be a sequence of arrays, one per arm, got {draws!r}")
+    values = [_numbers(f"draws of arm {k}", one) for k, one in enumerate(draws)]
+    for k, one in enumerate(values):
+        if one.ndim != 1 or len(one) < 2:
+            raise PlanError(f"arm {k} needs at least two recorded draws, got shape {one.shape}")
+    paid, charge = _recorded_costs(costs, values)
+    lengths = [len(one) for one in values]
+    starts = np.cumsum([0, *lengths[:-1]])
+    parameters = np.column_stack((starts, lengths, np.zeros((len(values), 2)))).astype(float)
+    rows = np.column_stack((np.concatenate(values), np.concatenate(paid)))
+    variances = np.array([one.var() for one in values])
+    span = range_of("bounds", bounds) or (float(rows[:, 0].min()), float(rows[:, 0].max()))
+    mean = float(np.mean([one.mean() for one in values]))
+    return Problem(5, parameters, mean, variances, charge, span, recorded=rows)
+
+
+def _recorded_costs(costs: Any, values: list[Floats]) -> tuple[list[Floats], Costs]:
+    nested = isinstance(costs, Sequence) and len(costs) > 0 and np.ndim(costs[0]) == 1
+    if not nested or isinstance(costs, Costs):
+        return [np.ones(len(one)) for one in values], _costs(costs, len(values))
+    paid = [_above_zero(f"costs of arm {k}", one) for k, one in enumerate(costs)]
+    if [len(one) for one in paid] != [len(one) for one in values]:
+        raise PlanError("recorded costs must be as many as the recorded draws, arm by arm")
+    means = np.array([one.mean() for one in paid])
+    return paid, Costs(3, np.zeros((len(paid), 2)), means)
+
+
+def compiled_arms(
+    sample: Callable[..., Any],
+    variances: ArrayLike,
+    mean: float,
+    *,
+    bounds: Range | None = None,
+    costs: ArrayLike | None = None,
+) -> Problem:
+    """Return arms of your own: ``sample(stream, arm) -> value``, or (value, cost).
+
+    `sample` is a plain function that numba can compile, or one compiled already. Its randomness
+    comes from the stream, by the functions of `croupier.simulator.randomness`: uniform(stream),
+    normal(stream), exponential(stream), gamma(stream, shape), beta(stream, a, b). If it returns
+    costs as well, give their means as `costs`.
+
+    >>> from croupier.simulator.randomness import uniform as random
+    >>> def powers(stream, arm):
+    ...     return random(stream) ** (arm + 1) * (arm + 2)
+    >>> compiled_arms(powers, variances=[1 / 3, 0.8], mean=1.0, bounds=(0, 3))
+    <Problem of 2 arms, arms of your own, variances 0.3333, 0.8>
+    """
+    if not callable(sample):
+        raise PlanError(f"sample must be a function (stream, arm), got {sample!r}")
+    v = _above_zero("variances", variances)
+    parameters = np.zeros((len(v), 4))
+    charge = _costs(costs, len(v))
+    span = range_of("bounds", bounds)
+    return Problem(-1, parameters, float(mean), v, charge, span, sample=sample)
+
+
+# -- what is checked
+
+
+def _numbers(name: str, value: ArrayLike) -> Floats:
+    try:
+        numbers = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise PlanError(f"{name} must be numbers, got {value!r}") from None
+    if not np.isfinite(numbers).all():
+        raise PlanError(f"{name} must be finite, got {value!r}")
+    return numbers
+
+
+def _above_zero(name: str, value: ArrayLike) -> Floats:
+    numbers = np.atleast_1d(_numbers(name, value))
+    if numbers.ndim != 1 or len(numbers) == 0 or not (numbers > 0).all():
+        raise PlanError(f"{name} must be numbers above 0, one per arm, got {value!r}")
+    return numbers
+
+
+def _spread(
+    shape: str, variances: ArrayLike, mean: float, part: float, *, equal: bool = True
+) -> tuple[Floats, float]:
+    """Return the variances, and how far draws in [0, 1] can be from the mean."""
+    v = _above_zero("variances", variances)
+    if not 0 < mean < 1:
+        raise PlanError(f"mean must lie between 0 and 1, got {mean!r}")
+    room = min(mean, 1 - mean)
+    most = part * room * room
+    bad = v > most * (1 + 1e-12) if equal else v >= most
+    if bad.any():
+        raise PlanError(
+            f"a variance of {v[bad][0]:g} is impossible for {shape} draws in [0, 1] with mean "
+            f"{mean:g}: it must be {'at most' if equal else 'below'} {most:g}"
+        )
+    return v, room

@@ -1,0 +1,272 @@
+"""The kernel of `variance-thompson`, the default policy, with growing batches as in a live run.
+
+The steps are those of `policies.variance` and of the Allocator; formulas are theirs, compiled.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.ledger import effective_df, merge_moments
+from croupier.policies import indices
+from croupier.simulator.compiling import compiled, inlined
+from croupier.simulator.laws import COSTS_CONSTANT, TWO_VALUES, chance_of, draw
+from croupier.simulator.randomness import (
+    exponential,
+    gamma,
+    next_bits,
+    normal,
+    ones_of,
+    streams,
+    uniform,
+)
+
+__all__ = ["Settings", "play_variance"]
+
+_merge = inlined(merge_moments)
+_df = inlined(effective_df)
+_visit = inlined(indices.visit)
+_variance_draw = inlined(indices.variance_draw)
+_price_draw = inlined(indices.price_draw)
+
+_TINY: Final = float(np.finfo(float).tiny)
+
+
+class Settings(NamedTuple):
+    """What decides how the policy plays: its floor, and the constants of the policy and a plan."""
+
+    floor: float
+    first: int
+    ahead: float
+    decisions: int
+    scores: int
+    share: float
+    random_costs: bool
+    one: bool
+
+
+@compiled
+def _variances(count: Any, moments: Any, variance: Any, df: Any) -> bool:
+    """Write down every arm's variance and its effective df; return whether all of them vary."""
+    varies = True
+    for k in range(len(count)):
+        m2, m4 = moments[k, 1], moments[k, 3]
+        variance[k] = m2 / max(count[k] - 1, 1)
+        if m2 == 0:
+            varies = False
+            m2 = m4 = 1.0
+        df[k] = max(_df(count[k], m2, m4), 1.0)
+    return varies
+
+
+@compiled
+def _first_least(numbers: Any) -> int:
+    least = 0
+    for k in range(1, len(numbers)):
+        if numbers[k] < numbers[least]:
+            least = k
+    return least
+
+
+@compiled
+def _floor(settings: Any, count: Any, price: Any, draws: float, spent: float) -> tuple[int, int]:
+    """Return the arm that is short of its least number of draws, and by how many; -1 if none."""
+    arms = len(count)
+    least = settings.floor * math.sqrt(draws / arms)
+    found = -1
+    for k in range(arms):
+        dear = math.sqrt(min(1.0, spent / draws / price[k]))
+        if count[k] < least * dear and (found < 0 or count[k] < count[found]):
+            found = k
+    if found < 0:
+        return -1, 0
+    dear = math.sqrt(min(1.0, spent / draws / price[found]))
+    ahead = min(3 * least, settings.ahead * draws / arms)
+    return found, int((least + ahead) * dear - count[found]) + 1
+
+
+@compiled
+def _decide(
+    settings: Any,
+    s: Any,
+    count: Any,
+    moments: Any,
+    variance: Any,
+    df: Any,
+    varies: bool,
+    price: Any,
+    error: Any,
+    belief: Any,
+) -> tuple[int, int]:
+    """Return an arm and for how many decisions it stands, by posterior draws of the variances."""
+    arms = len(count)
+    order = np.argsort(-variance, kind="mergesort")
+    guarded, precision, centre = _visit(order, count, moments[:, 0].copy(), variance)
+    rows = max(1, min(settings.decisions, settings.scores // arms))
+    named = np.empty(rows, np.int64)
+    for row in range(rows):
+        least = math.inf
+        named[row] = 0
+        for k in range(arms):
+            chi2 = 2 * gamma(s, df[k] / 2)
+            if len(belief):
+                belief[row * arms + k] = chi2
+            score = _variance_draw(guarded[k], df[k], chi2)
+            if not varies:
+                doubt, patience = abs(normal(s)), exponential(s)
+                if variance[k] == 0:
+                    off = 0.0
+                    if precision > 0:
+                        off = abs(moments[k, 0] - centre) + doubt / math.sqrt(max(precision, _TINY))
+                    score = count[k] * off * off / patience
+            score *= price[k]
+            if settings.random_costs:
+                score = _price_draw(score, error[k], normal(s))
+            if score < least:
+                named[row], least = k, score
+    if rows == 1:
+        return named[0], 1
+    distinct = np.empty(rows, np.int64)
+    many = 0
+    for row in range(rows):
+        new = True
+        for j in range(many):
+            new = new and distinct[j] != named[row]
+        if new:
+            distinct[many] = named[row]
+            many += 1
+    toss = uniform(s)
+    if len(belief):
+        belief[rows * arms] = toss
+    arm = distinct[int(toss * many)]
+    return arm, int((named == arm).sum())
+
+
+@compiled
+def play_variance(
+    settings: Any,
+    laws: Any,
+    keys: Any,
+    times: Any,
+    pulls: Any,
+    decisions: Any,
+    beliefs: Any,
+) -> None:
+    """Play the default policy; `settings` are a Settings.
+
+    `decisions`, of shape (n, 2) or empty, takes the arm and the size of every batch of one run,
+    `beliefs` what it drew from the posteriors.
+    """
+    arms = len(laws.parameters)
+    horizon = times[-1]
+    counted = laws.law == TWO_VALUES and laws.cost_law == COSTS_CONSTANT
+    for k in range(arms):
+        counted = counted and laws.cost_parameters[k, 0] == 1
+    drawn = np.empty(arms, np.int64)
+    count, variance, df, price, error = (
+        np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms),
+    )  # fmt: skip
+    cost, cost_m2, moments = np.empty(arms), np.empty(arms), np.empty((arms, 4))
+    nothing = np.empty(0)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        drawn[:] = 0
+        count[:] = 0
+        cost[:] = 0
+        cost_m2[:] = 0
+        moments[:] = 0
+        spent = draws = origin = 0.0
+        mark = ticket = 0
+        while spent < horizon:
+            bought, growth, most = 1, 1.0, -1
+            fewest = count.min()
+            if fewest < max(settings.first, 2):
+                arm, most = _first_least(count), 1
+            elif arms == 1:
+                arm = 0
+            else:
+                for k in range(arms):
+                    price[k] = cost[k] / count[k]
+                    error[k] = math.sqrt(cost_m2[k] / (1 - 1 / count[k])) / cost[k]
+                varies = _variances(count, moments, variance, df)
+                if not varies and variance.max() == 0:
+                    arm = _first_least(count)
+                else:
+                    arm, most = _floor(settings, count, price, draws, spent)
+                    growth = 3.0
+                    if arm < 0:
+                        most, growth = -1, 1.0
+                        belief = beliefs[ticket] if len(beliefs) else nothing
+                        arm, bought = _decide(
+                            settings, s[arms], count, moments, variance, df, varies, price, error,
+                            belief,
+                        )  # fmt: skip
+            size = 1
+            if count[arm] > 0 and not settings.one:
+                afford = bought * settings.share * spent / (cost[arm] / count[arm])
+                size = max(1, int(min(growth * count[arm], afford)))
+            if most > 0:
+                size = min(size, most)
+            if count[arm] > 0:
+                size = min(size, max(1, int((horizon - spent) / (cost[arm] / count[arm]))))
+            if len(decisions):
+                decisions[ticket, 0], decisions[ticket, 1] = arm, size
+            ticket += 1
+            if counted:
+                low, high = laws.parameters[arm, 0], laws.parameters[arm, 1]
+                chance = chance_of(laws.parameters[arm, 2])
+                tops = left = 0
+                left = size
+                while left > 0:
+                    bits, got = next_bits(s[arm], chance, left)
+                    tops += ones_of(bits)
+                    left -= got
+                if draws == 0:
+                    origin = high if tops else low
+                d, p = high - low, tops / size
+                q = p * (1 - p)
+                batch = (
+                    low - origin + d * p,
+                    d * d * size * q,
+                    d * d * d * size * q * (1 - 2 * p),
+                    d * d * d * d * size * q * (1 - 3 * q),
+                )
+                known = (moments[arm, 0], moments[arm, 1], moments[arm, 2], moments[arm, 3])
+                merged = _merge(count[arm], known, float(size), batch)
+                moments[arm, 0], moments[arm, 1] = merged[0], merged[1]
+                moments[arm, 2], moments[arm, 3] = merged[2], merged[3]
+                while mark < len(times) and times[mark] < spent + size:
+                    pulls[run, mark] = drawn
+                    pulls[run, mark, arm] += int(times[mark] - spent)
+                    mark += 1
+                drawn[arm] += size
+                count[arm] += size
+                cost[arm] += size
+                spent += size
+                draws += size
+                continue
+            for _ in range(size):
+                value, paid = draw(s[arm], arm, laws)
+                if draws == 0:
+                    origin = value
+                while mark < len(times) and spent + paid > times[mark]:
+                    pulls[run, mark] = drawn
+                    mark += 1
+                known = (moments[arm, 0], moments[arm, 1], moments[arm, 2], moments[arm, 3])
+                merged = _merge(count[arm], known, 1.0, (value - origin, 0.0, 0.0, 0.0))
+                moments[arm, 0], moments[arm, 1] = merged[0], merged[1]
+                moments[arm, 2], moments[arm, 3] = merged[2], merged[3]
+                if count[arm] > 0:
+                    apart = paid - cost[arm] / count[arm]
+                    cost_m2[arm] += apart * apart * count[arm] / (count[arm] + 1)
+                drawn[arm] += 1
+                count[arm] += 1
+                cost[arm] += paid
+                spent += paid
+                draws += 1
+        while mark < len(times):
+            pulls[run, mark] = drawn
+            mark += 1
