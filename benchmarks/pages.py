@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from benchmarks import report
+from benchmarks import figure1, report
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -98,6 +98,11 @@ def _overhead() -> str:
     return markdown(["what", "measured", "wanted"], rows)
 
 
+def _measured(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table, or nothing before anything was measured."""
+    return markdown(header, rows) if rows else ""
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -105,11 +110,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "paper-policies": _paper,
     "coverage": _coverage,
     "overhead": _overhead,
+    "fig1-wins": lambda: _measured(*figure1.wins()),
+    "fig1-winners": lambda: _measured(*figure1.winners()),
+    "fig1-kl-ucb-over-ucb-v": lambda: _measured(*figure1.kl_ucb_over_ucb_v()),
+    "fig1-curves": lambda: _measured(*figure1.curves()),
 }
 
 
 def main() -> None:
-    for path in sorted(DOCS.glob("*.md")):
+    for path in sorted(DOCS.rglob("*.md")):
         old = path.read_text("utf-8")
         new = re.sub(
             r"<!-- table: (\S+) -->\n.*?<!-- end -->",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +21,7 @@ import croupier
 from croupier.errors import CroupierError, CroupierWarning
 
 if TYPE_CHECKING:
+    from croupier.paper import Figure1
     from croupier.policies import Policy
     from croupier.result import Result
 
@@ -30,6 +33,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+paper = typer.Typer(no_args_is_help=True, help="Run the experiments of the paper again.")
+app.add_typer(paper, name="paper")
 
 
 def main() -> None:
@@ -102,12 +107,124 @@ def policies() -> None:
     console.print(f"† and how its payoffs are made: {shared}", style="dim")
 
 
+@paper.command()
+def fig1(
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full/--quick",
+            help="2000 runs of 10^6 draws on 10 x 10 cells, or 200 of 10^5 on 4 x 4.",
+        ),
+    ] = False,
+    shape: Annotated[
+        str, typer.Option(help="scaled-bernoulli, truncated-normal or uniform arms.")
+    ] = "scaled-bernoulli",
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            help="Variances, as LOW:HIGH:COUNT or a list; for both axes, or V1 x EXTRA.",
+            show_default=False,
+        ),
+    ] = None,
+    cell: Annotated[
+        list[str] | None,
+        typer.Option(help="V1,EXTRA of a curve on the right; may be repeated.", show_default=False),
+    ] = None,
+    runs: Annotated[float | None, typer.Option(help="Runs of every policy in a cell.")] = None,
+    default_runs: Annotated[
+        float | None, typer.Option(help="Runs of croupier's default, if fewer; 0: without it.")
+    ] = None,
+    horizon: Annotated[float | None, typer.Option(help="Draws of a run.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the study.")] = 2014,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files.", show_default="croupier-fig1-...")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; all cores if left out.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove what the folder has.")] = False,
+    plot_only: Annotated[
+        bool, typer.Option("--plot-only", help="Draw again what the folder has.")
+    ] = False,
+) -> None:
+    """Figure 1: two arms, which policy wins where, and how fast the worse arm is left alone.
+
+    The files grow cell by cell; after Ctrl-C the same command goes on.
+    """
+    from croupier.paper import Figure1, TwoArms, figure1
+    from croupier.paper.fig1_files import Files
+    from croupier.paper.fig1_study import cell_from, grid_from
+
+    console = Console(highlight=False)
+    with _errors_in_one_line():
+        given: dict[str, Any] = {
+            "shape": shape,
+            "seed": seed,
+            "runs": runs,
+            "default_runs": default_runs,
+            "horizon": horizon,
+            "curves": [cell_from(text) for text in cell] if cell else None,
+        }
+        if grid is not None:
+            given["variances"], given["extras"] = grid_from(grid)
+        changes = {name: value for name, value in given.items() if value is not None}
+        study = TwoArms(**changes) if full else TwoArms.quick(**changes)
+        folder = out or Path(f"croupier-fig1-{'full' if full else 'quick'}")
+        if plot_only:
+            figure = Figure1.read(folder, study.shape)
+            _print_wins(console, figure)
+        else:
+            if left_out := study.explain_impossible():
+                console.print(f"{left_out}.", soft_wrap=True)
+            start = time.perf_counter()
+            figure = figure1(folder, study, threads=threads, fresh=fresh, progress=_bar_or_lines())
+            _print_wins(console, figure, time.perf_counter() - start)
+        files = Files(folder, study.shape)
+        data = f"\nData: {files.cells.path}\n      {files.curves.path}"
+        console.print(data, markup=False, soft_wrap=True)
+        _write_picture(console, figure, files.picture)
+
+
+def _bar_or_lines() -> Callable[[str], None] | None:
+    """Return None for a bar where somebody watches, elsewhere what prints a line."""
+    from croupier.views.live import interactive
+
+    console = Console(stderr=True, highlight=False)
+    return None if interactive() else partial(console.print, markup=False, soft_wrap=True)
+
+
+def _print_wins(console: Console, figure: Figure1, seconds: float | None = None) -> None:
+    """Print which policy won how many cells, and what that took."""
+    from croupier.paper.fig1_study import DEFAULT, PAPER
+    from croupier.views import formats
+
+    tiles, spent = figure.tiles.values(), figure.cpu_seconds
+    table = _table("policy", "cells won", "within noise", "CPU time", right=(1, 2, 3))
+    for policy in PAPER:
+        won = [tile for tile in tiles if tile.winner == policy]
+        close = sum(tile.within_noise for tile in won)
+        table.add_row(policy, str(len(won)), str(close), formats.duration(spent[policy]))
+    if DEFAULT in spent:
+        ahead = [tile for tile in tiles if tile.default_ratio < 1]
+        close = sum(tile.default_within_noise for tile in ahead)
+        cpu = formats.duration(spent[DEFAULT])
+        table.add_row(f"{DEFAULT} *", str(len(ahead)), str(close), cpu, style="bold")
+    console.print(table)
+    if DEFAULT in spent:
+        console.print("* the default: cells in which it beats the best of the four", style="dim")
+    wall = "" if seconds is None else f", {formats.duration(seconds)} of wall time just now"
+    cells, cpu = formats.count(len(tiles), "cell"), formats.duration(sum(spent.values()))
+    console.print(f"\n{cells}, {cpu} of CPU time in all{wall}")
+
+
 @contextmanager
 def _errors_in_one_line() -> Iterator[None]:
     """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C."""
     try:
         yield
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        if text := str(interrupt):
+            Console(stderr=True).print(text, markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
     except CroupierError as error:
         line = Text(f"error: {error}", "red")
@@ -141,7 +258,7 @@ def _print_savings(console: Console, result: Result) -> None:
     console.print(table)
 
 
-def _write_picture(console: Console, result: Result, path: Path) -> None:
+def _write_picture(console: Console, result: Result | Figure1, path: Path) -> None:
     """Write the picture, or say what it needs."""
     try:
         figure = result.plot()

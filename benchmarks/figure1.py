@@ -1,0 +1,94 @@
+"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks import report
+from croupier.errors import StoreError
+from croupier.paper import Figure1
+from croupier.paper.fig1_picture import NAMES
+from croupier.paper.fig1_study import PAPER, Cell
+from croupier.paper.fig1_tiles import Tile
+from croupier.views import formats
+
+FOLDER = report.FOLDER.parent / "paper"
+SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
+def measured(shape: str) -> Figure1 | None:
+    """Return what was measured with arms of a shape, None before it was."""
+    try:
+        return Figure1.read(FOLDER, shape)
+    except StoreError:
+        return None
+
+
+def wins() -> Table:
+    """Return who won how many cells, for every shape; in brackets, how many within noise."""
+    header = ["arms", "runs x draws", "cells", *(NAMES[policy] for policy in PAPER)]
+    rows = []
+    for shape in SHAPES:
+        if figure := measured(shape):
+            tiles, study = figure.tiles.values(), figure.study
+            won = [[tile for tile in tiles if tile.winner == policy] for policy in PAPER]
+            ahead = sum(tile.default_ratio < 1 for tile in tiles)
+            rows.append(
+                [
+                    shape,
+                    f"{study.runs:,} x {study.horizon:,}",
+                    str(len(tiles)),
+                    *(f"{len(own)} ({sum(tile.within_noise for tile in own)})" for own in won),
+                    str(ahead),
+                    formats.duration(sum(figure.cpu_seconds.values())),
+                ]
+            )
+    return [*header, "the default beats all four", "CPU time"], rows
+
+
+def winners() -> Table:
+    """Return the winner of every cell; a ~ where the win is within noise."""
+    return _matrix(lambda tile: NAMES[tile.winner] + (" ~" if tile.within_noise else ""))
+
+
+def kl_ucb_over_ucb_v() -> Table:
+    """Return the regret of KL-UCB over that of UCB-V in every cell."""
+    return _matrix(lambda tile: f"{tile.rows['kl-ucb'].regret / tile.rows['ucb-v'].regret:.2f}")
+
+
+def curves() -> Table:
+    """Return the draws of the worse arm at the end of every curve."""
+    header = ["V1, extra", "policy", "mean", "1 %", "99 %"]
+    figure = measured("scaled-bernoulli")
+    ends = [row for row in figure.curves if row.time == row.horizon] if figure else []
+    return header, [
+        [
+            f"{row.v1:g}, {row.extra:g}",
+            NAMES[row.policy],
+            formats.number(row.suboptimal, row.stderr),
+            f"{row.p1:.0f}",
+            f"{row.p99:.0f}",
+        ]
+        for row in ends
+    ]
+
+
+def _matrix(show: Callable[[Tile], str]) -> Table:
+    """Return a row for each extra variance, the largest on top as in the picture."""
+    figure = measured("scaled-bernoulli")
+    if figure is None:
+        return [], []
+    tiles, study = figure.tiles, figure.study
+    rows = [
+        [
+            f"**{extra:g}**",
+            *(
+                show(tiles[cell]) if (cell := Cell(v1, extra)) in tiles else ""
+                for v1 in study.variances
+            ),
+        ]
+        for extra in reversed(study.extras)
+    ]
+    return ["extra \\ V1", *(f"{v1:g}" for v1 in study.variances)], rows

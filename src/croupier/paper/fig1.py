@@ -1,0 +1,260 @@
+"""Figure 1 of the paper: two arms, who wins where, and how fast the worse arm is left alone.
+
+Every cell is simulated, its rows are appended to a CSV, and a run that was cut goes on at the next
+cell. The picture is drawn from the files alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import croupier as cr
+from croupier.paper.fig1_files import Files
+from croupier.paper.fig1_study import Cell, TwoArms
+from croupier.paper.fig1_tiles import CellRow, CurveRow, Tile, by_cell
+from croupier.views.live import interactive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Figure1", "figure1"]
+
+_log = logging.getLogger("croupier")
+
+
+@dataclass(frozen=True)
+class Figure1:
+    """What was measured for Figure 1, and its picture."""
+
+    study: TwoArms
+    rows: tuple[CellRow, ...]
+    curves: tuple[CurveRow, ...]
+
+    @classmethod
+    def read(cls, out: str | Path, shape: str = "scaled-bernoulli") -> Figure1:
+        """Read what a run has left in its folder, finished or not.
+
+        >>> Figure1.read("results").plot()  # doctest: +SKIP
+        """
+        files = Files(Path(out), shape)
+        return cls._of(files.study(), files)
+
+    @classmethod
+    def _of(cls, study: TwoArms, files: Files) -> Figure1:
+        """Return what the files have of a study."""
+        grid, followed = set(study.cells), set(study.followed)
+        return cls(
+            study,
+            tuple(row for row in files.cells_of(study) if row.cell in grid),
+            tuple(row for row in files.curves_of(study) if row.cell in followed),
+        )
+
+    @property
+    def tiles(self) -> dict[Cell, Tile]:
+        """The cells of the grid that were measured."""
+        return by_cell(self.rows)
+
+    @property
+    def cpu_seconds(self) -> dict[str, float]:
+        """The CPU time of every policy, over all cells and curves."""
+        total = dict.fromkeys(self.study.policies, 0.0)
+        for row in self.rows:
+            total[row.policy] += row.cpu_seconds
+        for end in self.curves:
+            if end.time == end.horizon:
+                total[end.policy] += end.cpu_seconds
+        return total
+
+    def plot(self, figure: Figure | None = None) -> Figure:
+        """Draw the picture, into ``figure`` if one is given."""
+        from croupier.paper.fig1_picture import draw
+
+        return draw(self.study, self.tiles, self.curves, figure)
+
+
+def figure1(
+    out: str | Path,
+    study: TwoArms | None = None,
+    *,
+    threads: int | None = None,
+    fresh: bool = False,
+    progress: bool | Callable[[str], None] | None = None,
+) -> Figure1:
+    """Measure Figure 1 of the paper into the folder `out`, or what is missing of it there.
+
+    `study`: what to run: ``TwoArms.quick()`` if left out, ``TwoArms()`` as in the paper.
+    Two files, ``fig1-SHAPE.csv`` with a row per cell and policy and ``fig1-SHAPE-curves.csv``,
+    grow cell by cell: after an interrupt or a kill the same call goes on, and gives the same
+    numbers as if it had never stopped. Files of other settings are refused; `fresh` removes them.
+    `progress`: True for a bar, False for nothing, a function that is given a line per cell;
+    None is a bar in a terminal and the log "croupier" elsewhere.
+
+    >>> study = TwoArms(variances=(0.05,), extras=(0.1,), curves=(), runs=10, horizon=1000)
+    >>> figure = figure1("results", study)  # doctest: +SKIP
+    >>> figure.tiles[0.05, 0.1].winner  # doctest: +SKIP
+    'thompson'
+    >>> figure.plot().savefig("fig1.png")  # doctest: +SKIP
+    """
+    study = TwoArms.quick() if study is None else study
+    files = Files(Path(out), study.shape)
+    if fresh:
+        files.remove()
+    files.repair(study)
+    found = Figure1._of(study, files)
+    followed = {row.cell for row in found.curves}
+    curves = [cell for cell in study.followed if cell not in followed]
+    cells = [cell for cell in study.cells if cell not in found.tiles]
+    total = len(study.followed) + len(study.cells)
+    done = total - len(curves) - len(cells)
+    try:
+        with _watching(progress, done, total) as step:
+            for cell in curves:
+                files.add_curve(_curve_rows(study, cell, threads))
+                done += 1
+                step(done, cell)
+            for cell in cells:
+                files.add_cell(_cell_rows(study, cell, threads))
+                done += 1
+                step(done, cell)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"stopped after {done} of {total} cells; what is done is in {out}, "
+            "and the same command goes on from there"
+        ) from None
+    return Figure1._of(study, files)
+
+
+# -- simulation
+
+
+def _cell_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[CellRow]:
+    rows = []
+    for policy, runs in _simulated(study, cell, (study.horizon,), threads):
+        p1, p99 = runs.percentiles([1, 99])[:, -1].tolist()
+        row = CellRow(
+            **_settings(study, cell, policy),
+            regret=float(runs.mean_regret[-1]),
+            stderr=float(runs.stderr[-1]),
+            suboptimal=float(runs.suboptimal[:, -1].mean()),
+            p1=p1,
+            p99=p99,
+            cpu_seconds=float(runs.cpu_seconds),
+        )
+        rows.append(row)
+    return rows
+
+
+def _curve_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[CurveRow]:
+    rows = []
+    for policy, runs in _simulated(study, cell, study.times, threads):
+        mean = runs.suboptimal.mean(axis=0).tolist()
+        error = runs.suboptimal.std(axis=0, ddof=1) / study.runs_of(policy) ** 0.5
+        p1, p50, p99 = runs.percentiles([1, 50, 99]).tolist()
+        rows += [
+            CurveRow(
+                **_settings(study, cell, policy),
+                time=time,
+                suboptimal=mean[i],
+                stderr=float(error[i]),
+                p1=p1[i],
+                p50=p50[i],
+                p99=p99[i],
+                cpu_seconds=float(runs.cpu_seconds),
+            )
+            for i, time in enumerate(study.times)
+        ]
+    return rows
+
+
+def _simulated(
+    study: TwoArms, cell: Cell, times: Sequence[int], threads: int | None
+) -> Iterator[tuple[str, Any]]:
+    """Yield every policy with its runs; those of equal length are simulated together."""
+    problem = study.problem(cell)
+    groups: dict[int, list[str]] = {}
+    for policy in study.policies:
+        groups.setdefault(study.runs_of(policy), []).append(policy)
+    for group, (runs, policies) in enumerate(groups.items()):
+        simulation = cr.simulate(
+            problem,
+            policies,
+            runs=runs,
+            horizon=study.horizon,
+            record=list(times),
+            rng=study.cell_seed(cell, group),
+            threads=threads,
+            progress=False,
+        )
+        for policy in policies:
+            yield policy, simulation[policy]
+
+
+def _settings(study: TwoArms, cell: Cell, policy: str) -> dict[str, Any]:
+    return {
+        "shape": study.shape,
+        "v1": cell.v1,
+        "extra": cell.extra,
+        "policy": policy,
+        "runs": study.runs_of(policy),
+        "horizon": study.horizon,
+        "seed": study.seed,
+    }
+
+
+# -- progress
+
+
+@contextmanager
+def _watching(
+    progress: bool | Callable[[str], None] | None, done: int, total: int
+) -> Iterator[Callable[[int, Cell], None]]:
+    """Show the cells go by: a bar, or a line for each."""
+    if progress is True or (progress is None and interactive()):
+        with _bar(done, total) as step:
+            yield step
+        return
+    say = progress if callable(progress) else _log.info if progress is None else None
+    if say is not None and 0 < done < total:
+        say(f"{done} of {total} cells are there already")
+
+    def line(done: int, cell: Cell) -> None:
+        if say is not None:
+            say(f"{done} of {total} cells: {cell}")
+
+    yield line
+
+
+@contextmanager
+def _bar(done: int, total: int) -> Iterator[Callable[[int, Cell], None]]:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("cells"),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", style="dim"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, refresh_per_second=2) as bars:
+        task = bars.add_task("", total=total, completed=done)
+
+        def step(done: int, cell: Cell) -> None:
+            bars.update(task, completed=done, description=f"done: {cell}", refresh=True)
+
+        yield step

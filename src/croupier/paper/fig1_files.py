@@ -1,0 +1,134 @@
+"""Figure 1, where it is kept: two CSV files per shape, that grow by whole cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from croupier.errors import StoreError
+from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
+from croupier.paper.fig1_tiles import CellRow, CurveRow, Row
+from croupier.paper.sheet import Sheet
+
+__all__ = ["Files"]
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of one shape in a folder: the cells of the grid, and the curves."""
+
+    folder: Path
+    shape: str
+
+    @property
+    def cells(self) -> Sheet[CellRow]:
+        """A row per cell and policy."""
+        return Sheet(self.folder / f"fig1-{self.shape}.csv", CellRow)
+
+    @property
+    def curves(self) -> Sheet[CurveRow]:
+        """A row per curve, policy and time."""
+        return Sheet(self.folder / f"fig1-{self.shape}-curves.csv", CurveRow)
+
+    @property
+    def picture(self) -> Path:
+        """Where the picture goes."""
+        return self.folder / f"fig1-{self.shape}.png"
+
+    def cells_of(self, study: TwoArms) -> list[CellRow]:
+        """Return the rows of cells that are whole; refuse those of other settings."""
+        return _whole(study, self.cells, len(study.policies), lambda row: row.policy)
+
+    def curves_of(self, study: TwoArms) -> list[CurveRow]:
+        """Return the rows of curves that are whole; refuse those of other settings."""
+        number = len(study.policies) * len(study.times)
+        return _whole(study, self.curves, number, lambda row: (row.policy, row.time))
+
+    def repair(self, study: TwoArms) -> None:
+        """Make both files ready to grow: what a kill has left unfinished goes."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot write into {self.folder}: {error}") from error
+        cells, curves = self.cells_of(study), self.curves_of(study)
+        self.cells.keep(cells)
+        self.curves.keep(curves)
+
+    def remove(self) -> None:
+        """Remove both files."""
+        self.cells.path.unlink(missing_ok=True)
+        self.curves.path.unlink(missing_ok=True)
+
+    def add_cell(self, rows: Sequence[CellRow]) -> None:
+        """Add a finished cell."""
+        self.cells.append(rows)
+
+    def add_curve(self, rows: Sequence[CurveRow]) -> None:
+        """Add a finished curve."""
+        self.curves.append(rows)
+
+    def study(self) -> TwoArms:
+        """Return the study that the files come from, as far as it got."""
+        cells, curves = self.cells.read(), self.curves.read()
+        rows: list[Row] = [*cells, *curves]
+        runs = {row.policy: row.runs for row in rows}
+        if not set(PAPER) <= set(runs):
+            raise StoreError(
+                f"there is no finished cell in {self.cells.path}: run the figure first"
+            )
+        return TwoArms(
+            shape=rows[0].shape,  # type: ignore[arg-type]
+            variances=tuple(row.v1 for row in cells) or (rows[0].v1,),
+            extras=tuple(row.extra for row in cells) or (rows[0].extra,),
+            curves=tuple(dict.fromkeys(row.cell for row in curves)),
+            runs=runs[PAPER[0]],
+            default_runs=runs.get(DEFAULT, 0),
+            horizon=rows[0].horizon,
+            seed=rows[0].seed,
+        )
+
+
+def _whole(
+    study: TwoArms, sheet: Sheet[AnyRow], number: int, key: Callable[[AnyRow], object]
+) -> list[AnyRow]:
+    """Return the rows of cells that have so many, told apart by their key."""
+    rows = sheet.read()
+    _refuse_others(study, sheet.path, rows)
+    cells: dict[Cell, dict[object, AnyRow]] = {}
+    for row in rows:
+        cells.setdefault(row.cell, {})[key(row)] = row
+    return [row for cell in cells.values() if len(cell) == number for row in cell.values()]
+
+
+def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Row]) -> None:
+    """Refuse a file of other settings, and say which."""
+    there: dict[str, set[Any]] = {
+        "shape": {row.shape for row in rows},
+        "runs": {row.runs for row in rows if row.policy in PAPER},
+        "default-runs": {row.runs for row in rows if row.policy not in PAPER},
+        "horizon": {row.horizon for row in rows},
+        "seed": {row.seed for row in rows},
+    }
+    if not there["default-runs"] and len({row.cell for row in rows}) > 1:
+        there["default-runs"] = {0}  # and not cut off by a kill: the first cell is whole
+    here = {
+        "shape": study.shape,
+        "runs": study.runs,
+        "default-runs": study.runs_of(DEFAULT),
+        "horizon": study.horizon,
+        "seed": study.seed,
+    }
+    differences = [
+        f"{name} {', '.join(map(str, sorted(found)))} there, {here[name]} here"
+        for name, found in there.items()
+        if found - {here[name]}
+    ]
+    if differences:
+        raise StoreError(
+            f"{path} has other settings ({'; '.join(differences)}): "
+            "choose another folder with --out, or start afresh with --fresh"
+        )
