@@ -29,6 +29,9 @@ from croupier.simulator.kernels import (
     OUT_OF_RANGE,
     UCB_V,
     complain,
+    kl_bound,
+    kl_bound_again,
+    kl_is_above,
     level_of,
     loss_of,
     score_of,
@@ -55,11 +58,11 @@ _MARGIN: Final = 1e-12
 _MOST_PULLS: Final = 1 << 16
 
 #: With more events than this per step, Thompson sampling is played step by step, so many steps.
-_DENSE: Final = 0.1
-_STEPS: Final = 16
+_DENSE: Final = 0.35
+_STEPS: Final = 32
 
 #: A level is looked at anew after so many events: until then the rival's posterior is updated.
-_LEARNED: Final = 64
+_LEARNED: Final = 128
 
 #: How far the level is from the better arm's mean, and the limit: in standard deviations, the
 #: former times sqrt(2 log n).
@@ -183,6 +186,55 @@ def walk(
 
 
 @compiled
+def _bound(arm: int, now: float, mean: Any, bound: Any, level: Any) -> float:
+    """Return KL-UCB's bound of an arm, from its latest if the arm was not pulled since."""
+    if level[arm] < 0:
+        bound[arm] = kl_bound(mean[arm], now)
+    else:
+        bound[arm] = kl_bound_again(mean[arm], now, bound[arm], level[arm])
+    level[arm] = now
+    return bound[arm]
+
+
+@compiled
+def _choice(
+    kind: int,
+    policy: Any,
+    now: float,
+    leader: int,
+    drawn: Any,
+    mean: Any,
+    variance: Any,
+    bound: Any,
+    level: Any,
+) -> int:
+    """Return the arm that the plain kernel would choose."""
+    arms = len(drawn)
+    if kind == KL_UCB:
+        # The leader is compared with the best rival's bound: its own need not be solved for.
+        rival, best, second = -1, -math.inf, -math.inf
+        for k in range(arms):
+            if k != leader:
+                w = _bound(k, now / drawn[k], mean, bound, level)
+                if w > best:
+                    rival, best, second = k, w, best
+                elif w > second:
+                    second = w
+        if best < math.inf and second < best - _MARGIN * (1 + best):
+            mine = now / drawn[leader]
+            if kl_is_above(mean[leader], mine, best + _MARGIN * (1 + best)):
+                return leader
+            if not kl_is_above(mean[leader], mine * (1 + _MARGIN), best - _MARGIN * (1 + best)):
+                return rival
+    arm, least = leader, math.inf
+    for k in range(arms):
+        score = score_of(kind, policy, mean[k], variance[k], drawn[k], now)
+        if score < least:
+            arm, least = k, score
+    return arm
+
+
+@compiled
 def book(
     pulls: Any, times: Any, mark: int, drawn: Any, time: int, arm: int, made: int
 ) -> tuple[int, int]:
@@ -229,11 +281,13 @@ def play_index_ahead(
     # Of two values `sums` counts the tops; of others it is the mean, and `m2` the central sum.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
+    bound, level = np.empty(arms), np.empty(arms)  # KL-UCB's latest, and at which level
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         drawn[:] = 0
         sums[:] = 0
         m2[:] = 0
+        level[:] = -1
         mark = time = leader = 0
         other = -1
         reach = 1
@@ -249,7 +303,10 @@ def play_index_ahead(
                 rival = math.inf
                 for k in range(arms):
                     if k != leader:
-                        score = score_of(kind, policy, mean[k], variance[k], drawn[k], then)
+                        if kind == KL_UCB:
+                            score = -_bound(k, then / drawn[k], mean, bound, level)
+                        else:
+                            score = score_of(kind, policy, mean[k], variance[k], drawn[k], then)
                         rival = min(rival, score)
                 most = float(drawn[leader] + window - 1)
                 rival -= _MARGIN * (1 + abs(rival))
@@ -257,8 +314,10 @@ def play_index_ahead(
                     score = score_of(kind, policy, mean[leader], variance[leader], most, now)
                     certain, at[0] = score < rival, rival
                 elif kind == KL_UCB:
-                    at[0] = kl_threshold(-rival, now / most) - _MARGIN
-                    certain = mean[leader] < at[0]
+                    certain = kl_is_above(mean[leader], now / most, -rival)
+                    if certain:
+                        at[0] = kl_threshold(-rival, now / most) - _MARGIN
+                        certain = mean[leader] < at[0]
                 else:
                     at[0] = rival - score_of(kind, policy, 0.0, 0.0, most, now)
                     certain = mean[leader] < at[0]
@@ -303,11 +362,7 @@ def play_index_ahead(
                 else:
                     # Nothing is certain: decide as the plain kernel does.
                     reach = max(1, reach // 4)
-                    best = math.inf
-                    for k in range(arms):
-                        score = score_of(kind, policy, mean[k], variance[k], drawn[k], now)
-                        if score < best:
-                            arm, best = k, score
+                    arm = _choice(kind, policy, now, leader, drawn, mean, variance, bound, level)
                     # Twice in a row is a new leader.
                     if arm != leader and arm == other:
                         leader = arm
@@ -330,6 +385,7 @@ def play_index_ahead(
                     mean[arm] += apart / n
                     m2[arm] += apart * apart * (n - 1) / n
             mark, time = book(pulls[run], times, mark, drawn, time, arm, made)
+            level[arm] = -1
             if two:
                 top = sums[arm] / drawn[arm]
                 mean[arm] = bottom[arm] + spread[arm] * top

@@ -33,6 +33,8 @@ __all__ = [
     "Rules",
     "complain",
     "kl_bound",
+    "kl_bound_again",
+    "kl_is_above",
     "level_of",
     "loss_of",
     "play_index",
@@ -68,17 +70,9 @@ _kl_slope = inlined(indices.kl_slope)
 
 
 @compiled
-def kl_bound(loss: float, level: float) -> float:
-    """Return w = -log(1 - q) of KL-UCB for one arm: the Newton steps of `indices.kl_ucb`."""
-    if loss <= 0:
-        return math.inf
-    if loss >= 1:
-        return level
+def kl_descent(loss: float, level: float, w: float) -> float:
+    """Return w = -log(1 - q) of KL-UCB by the Newton steps of `indices.kl_ucb`, from above."""
     least, log_mean = -math.log(loss), math.log1p(-loss)
-    w = least + (level - (1 - loss) * log_mean) / loss
-    room = loss - math.sqrt(level / 2)
-    if room > 0:
-        w = min(w, -math.log(room))
     for _ in range(60):
         log_q = math.log(-math.expm1(-w))
         excess = _kl_excess(loss, level, w, least, log_mean, log_q)
@@ -90,6 +84,50 @@ def kl_bound(loss: float, level: float) -> float:
             break
         w = lower
     return w
+
+
+@compiled
+def kl_bound(loss: float, level: float) -> float:
+    """Return w of KL-UCB for one arm."""
+    if loss <= 0:
+        return math.inf
+    if loss >= 1:
+        return level
+    w = -math.log(loss) + (level - (1 - loss) * math.log1p(-loss)) / loss
+    room = loss - math.sqrt(level / 2)
+    if room > 0:
+        w = min(w, -math.log(room))
+    return kl_descent(loss, level, w)
+
+
+@compiled
+def kl_bound_again(loss: float, level: float, w: float, before: float) -> float:
+    """Return w of KL-UCB at another level, from what it was at the one before.
+
+    w is concave in the level, so that the tangent leads above it.
+    """
+    if not 0 < loss < 1 or w == math.inf:
+        return kl_bound(loss, level)
+    if level > before:
+        slope = _kl_slope(loss, w)
+        if not slope > 0:
+            return kl_bound(loss, level)
+        w += (level - before) / slope
+    return kl_descent(loss, level, w)
+
+
+@compiled
+def kl_is_above(loss: float, level: float, w: float) -> bool:
+    """Is KL-UCB's bound at this level above 1 - exp(-w), by more than rounding?"""
+    if w == math.inf:
+        return False
+    if loss <= 0 or -math.log(loss) > w:
+        return True
+    if loss >= 1:
+        return level > w * (1 + 1e-12)
+    log_q = math.log(-math.expm1(-w))
+    excess = _kl_excess(loss, level, w, -math.log(loss), math.log1p(-loss), log_q)
+    return excess < -1e-12 * level
 
 
 @compiled
