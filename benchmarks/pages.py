@@ -103,6 +103,17 @@ def _measured(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return markdown(header, rows) if rows else ""
 
 
+def _speed() -> str:
+    """Return the time per decision of the bandit libraries, and how many times croupier's it is."""
+    columns = ("µs a decision", "time to croupier's")
+    columns += ("µs with the result", "with the result, to croupier's")
+    rows = [
+        [row["library"], row["version"], row["policy"], *(row[column] for column in columns)]
+        for row in report.read("policies-speed")
+    ]
+    return markdown(["library", "version", "policy", *columns], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -114,6 +125,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig1-winners": lambda: _measured(*figure1.winners()),
     "fig1-kl-ucb-over-ucb-v": lambda: _measured(*figure1.kl_ucb_over_ucb_v()),
     "fig1-curves": lambda: _measured(*figure1.curves()),
+    "policies-speed": _speed,
 }
 
 

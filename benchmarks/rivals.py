@@ -1,7 +1,8 @@
 """make bench-policies: decisions per second of bandit libraries, side by side in one process.
 
 One decision is the choice of an arm and the news of one payoff, among 16 arms. Every library gets
-its payoffs from the same list, so that only its own work is timed.
+its payoffs from the same list, so that only its own work is timed. croupier books its draws when
+somebody reads them, so there is a second figure: the same loop with one result at its end.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
 
 import croupier as cr
-from benchmarks import report
+from benchmarks import pages, report
 
 #: The policy of croupier that plays against the UCB1 of the others.
 POLICY = cr.policies.UCB1(bounds=(0, 1))
@@ -30,8 +31,19 @@ MISSING = """{name} is not installed. `make bench-policies` installs it beside c
 virtual environment of its own. By hand:
     pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
 
-#: Makes so many decisions.
-Player = Callable[[int], None]
+
+class Player(NamedTuple):
+    """Makes so many decisions, and says what came of all of them."""
+
+    play: Callable[[int], None]
+    result: Callable[[], object]
+
+
+class Times(NamedTuple):
+    """Seconds per decision: of the loop alone, and with the result at its end."""
+
+    decision: float
+    with_result: float
 
 
 def load(name: str) -> Any:
@@ -66,7 +78,7 @@ def croupier_player() -> Player:
             assert batch is not None
             table.tell(batch, [next(payoffs)])
 
-    return play
+    return Player(play, table.result)
 
 
 def smpybandits_player() -> Player:
@@ -78,7 +90,7 @@ def smpybandits_player() -> Player:
         for _ in range(decisions):
             policy.getReward(policy.choice(), next(payoffs))
 
-    return play
+    return Player(play, lambda: policy.rewards / policy.pulls)
 
 
 def mabwiser_player() -> Player:
@@ -92,7 +104,7 @@ def mabwiser_player() -> Player:
         for _ in range(decisions):
             policy.partial_fit([policy.predict()], [next(payoffs)])
 
-    return play
+    return Player(play, policy.predict_expectations)
 
 
 #: The library, what it plays, and how.
@@ -103,42 +115,51 @@ PLAYERS: dict[str, tuple[str, Callable[[], Player]]] = {
 }
 
 
-def seconds_per_decision(players: dict[str, Player], decisions: int, rounds: int) -> dict[str, Any]:
-    """Return the least time per decision of each, after a warm-up, measured in turns."""
-    least = dict.fromkeys(players, float("inf"))
+def seconds_per_decision(
+    players: dict[str, Player], decisions: int, rounds: int
+) -> dict[str, Times]:
+    """Return the least times of each, after a warm-up, measured in turns."""
+    least = dict.fromkeys(players, Times(float("inf"), float("inf")))
     with np.errstate(all="ignore"):  # SMPyBandits divides by the zero pulls of its first rounds
-        for play in players.values():
-            play(decisions)
+        for player in players.values():
+            player.play(decisions)
+            player.result()
         for _ in range(rounds):
-            for library, play in players.items():
+            for library, (play, result) in players.items():
                 began = time.perf_counter()
                 play(decisions)
-                took = (time.perf_counter() - began) / decisions
-                least[library] = min(least[library], took)
-    return least
+                played = time.perf_counter()
+                result()
+                took = Times(played - began, time.perf_counter() - began)
+                least[library] = Times(*map(min, least[library], took))
+    return {library: Times(*(s / decisions for s in took)) for library, took in least.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-policies", description=__doc__)
-    parser.add_argument("--decisions", type=int, default=2000, help="in a round")
+    parser.add_argument("--decisions", type=int, default=10_000, help="in a round")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     players = {library: build() for library, (_, build) in PLAYERS.items()}
     least = seconds_per_decision(players, options.decisions, options.rounds)
+    ours = least["croupier"]
     rows = [
         {
             "library": library,
             "version": metadata.version(library),
             "policy": PLAYERS[library][0],
             "arms": ARMS,
-            "µs a decision": round(1e6 * took, 1),
-            "decisions per second": round(1 / took),
-            "time to croupier's": round(took / least["croupier"], 2),
+            "µs a decision": round(1e6 * took.decision, 1),
+            "decisions per second": round(1 / took.decision),
+            "time to croupier's": round(took.decision / ours.decision, 2),
+            "µs with the result": round(1e6 * took.with_result, 1),
+            "with the result, to croupier's": round(took.with_result / ours.with_result, 2),
         }
         for library, took in least.items()
     ]
     report.write("policies-speed", rows, KEY)
     report.show("policies-speed", rows)
+    pages.main()
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from croupier.draws import Batch, Draws, Floats, Outcome
 from croupier.errors import ArmError, PlanError
 from croupier.history import History
 from croupier.intervals import Anytime, FixedSize, Interval, half_width
+from croupier.lane import Lane
 from croupier.ledger import Ledger
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import STRATA, Plan
@@ -49,7 +50,8 @@ class Allocator:
 
     The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
     the order of arrival: with `width` 1 ask and tell alternate, with more that many batches may be
-    out.
+    out. Index bandits that deal single draws (`batch="one"`) are told in a few microseconds: such
+    draws are booked when the ledger is first read.
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
@@ -93,14 +95,14 @@ class Allocator:
             )
             self.plan = _plan(arms, rng, self._policy, self._combiner, settings)
         plan = self.plan
-        self.interval: Interval = interval or (Anytime() if anytime else FixedSize())
+        self._interval: Interval = interval or (Anytime() if anytime else FixedSize())
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._digest, self._group = digest_of(self._policy), group_of(self._policy, plan.unit)
         self._learners = dict(learners or {})
         self._states = {name: learner.start() for name, learner in self._learners.items()}
         self._policy_state = self._policy.start(plan)
         measured = plan.unit == "seconds"
-        self.ledger = Ledger(len(plan.names), measured=measured)
+        self._ledger = Ledger(len(plan.names), measured=measured)
         self._history = History(
             plan.names, self._combiner, confidence=plan.confidence, measured=measured
         )
@@ -113,13 +115,34 @@ class Allocator:
         self._asked = self._told = 0
         self._reported = 0.0
         self._booking = False
-        for _ in range(plan.width):
-            self._decide()
+        self._lane: Lane | None = None
+        if not self._learners and not self._interval.looking:
+            self._lane = Lane.of(plan, self._policy, self._policy_state)
+        if self._lane is None:
+            for _ in range(plan.width):
+                self._decide()
 
     @property
     def width(self) -> int:
         """How many batches may be out at once."""
         return self.plan.width
+
+    @property
+    def ledger(self) -> Ledger:
+        """What is known of the arms, on what was told in ticket order without a gap."""
+        self._book()
+        return self._ledger
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar of the result is made."""
+        return self._interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        if interval.looking:
+            self._leave()
+        self._interval = interval
 
     # -- ask
 
@@ -128,6 +151,10 @@ class Allocator:
 
         None: nothing before the next tell (an older ticket is still out), or nothing left.
         """
+        if (lane := self._lane) is not None:
+            if draws_left is None and cost_left is None and (batch := lane.ask()) is not None:
+                return batch
+            self._leave()
         if len(self._out) >= self.width:
             raise PlanError(
                 f"{len(self._out)} batches are out (tickets {_few(self._out)}) and width is "
@@ -145,7 +172,7 @@ class Allocator:
         self._pending[arm] += size
         ticket, self._asked = self._asked, self._asked + 1
         name = self.plan.names[arm]
-        chunk = max(1, _CHUNK // len(self.ledger.exponent))
+        chunk = max(1, _CHUNK // len(self._ledger.exponent))
         batch = Batch(ticket, name, size, self.plan.seed, chunk, decided.states.get(name))
         self._out[ticket] = batch
         return batch
@@ -155,7 +182,7 @@ class Allocator:
         ticket = self._asked + len(self._decisions)
         choice = self._policy.choose(
             self._policy_state,
-            self.ledger,
+            self._ledger,
             self._pending,
             lambda: stream(self.plan.seed, POLICY, ticket),
         )
@@ -176,11 +203,11 @@ class Allocator:
         No more than the arm has had, for that would more than double it: among many arms a lucky
         one must not take a large batch on the word of its first four draws.
         """
-        if self.plan.batch == "one" or self.ledger.count[arm] == 0:
+        if self.plan.batch == "one" or self._ledger.count[arm] == 0:
             return 1
-        afford = decisions * self.plan.share * self.ledger.spent
-        most = growth * float(self.ledger.count[arm])
-        return max(1, int(min(most, afford / float(self.ledger.price[arm]))))
+        afford = decisions * self.plan.share * self._ledger.spent
+        most = growth * float(self._ledger.count[arm])
+        return max(1, int(min(most, afford / float(self._ledger.price[arm]))))
 
     def _affordable(
         self, arm: int, size: int, draws_left: int | None, cost_left: float | None
@@ -193,7 +220,7 @@ class Allocator:
             draws_left -= sum(outcome.size for outcome in waiting)
             size = min(size, draws_left)
         if cost_left is not None:
-            price = self.ledger.price
+            price = self._ledger.price
             costs = (batch.size * price[self._index[batch.arm]] for batch in self._out.values())
             cost_left -= sum(cost for cost in costs if np.isfinite(cost))
             cost_left -= sum(outcome.cost for outcome in waiting)
@@ -231,6 +258,10 @@ class Allocator:
         `costs` is one number per draw, or a single number that each of them cost, in the unit of
         the plan; not needed where every draw costs 1.
         """
+        if (lane := self._lane) is not None:
+            if costs is None and lane.tell(batch, values):
+                return
+            self._leave()
         if batch.ticket not in self._out:
             raise PlanError(self._never_asked(batch.ticket))
         asked = self._out[batch.ticket]
@@ -251,6 +282,7 @@ class Allocator:
 
     def restore(self, outcome: Outcome) -> None:
         """Take a stored outcome, with its own arm and size, in place of the next ticket's ask."""
+        self._leave()
         if outcome.ticket != self._asked or not self._decisions:
             raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self._asked}")
         if outcome.arm not in self._index:
@@ -309,7 +341,7 @@ class Allocator:
             arm = self._index[outcome.arm]
             self._booking = True
             self._history.append(arm, outcome)
-            self.ledger.add(arm, outcome)
+            self._ledger.add(arm, outcome)
             self._booking = False
             if arm not in self._tails or outcome.arm in self._learners:
                 self._tails[arm] = Tail()  # what an arm drew before it learned is no tail
@@ -317,15 +349,54 @@ class Allocator:
             self._pending[arm] -= outcome.size
             self._reported += outcome.reported
             extra = outcome.extra.get("policy", {})
-            self._policy_state = self._policy.learn(self._policy_state, self.ledger, arm, extra)
+            self._policy_state = self._policy.learn(self._policy_state, self._ledger, arm, extra)
             for learned in outcome.extra.get("arm", ()):
                 learner, state = self._learners[outcome.arm], self._states[outcome.arm]
                 self._states[outcome.arm] = learner.learn(state, learned)
             self._told += 1
             if self.interval.looking:
-                pooled = pool(self.ledger, self._combiner)
-                self.interval = self.interval.look(pooled, self.plan.confidence)
+                pooled = pool(self._ledger, self._combiner)
+                self._interval = self._interval.look(pooled, self.plan.confidence)
             self._decide()
+
+    # -- the lane
+
+    def _book(self) -> None:
+        """Book the draws that were only noted."""
+        if self._lane is None or (self._told == len(self._lane.values) and not self._booking):
+            return
+        arms, values, history = self._lane.arms, self._lane.values, self._history
+        told = len(values)
+        if self._booking:  # an interrupt may have torn all but the history: begin again
+            self._ledger, self._tails, self._told = Ledger(len(self.plan.names)), {}, 0
+        self._booking = True
+        history.append_draws(len(history), arms[len(history) : told], values[len(history) : told])
+        arms, values = arms[self._told : told], values[self._told : told]
+        self._ledger.add_draws(arms, values)
+        drawn: dict[int, list[float]] = {}
+        for arm, value in zip(arms, values, strict=True):
+            drawn.setdefault(arm, []).append(value)
+        for arm, own in drawn.items():
+            self._tails.setdefault(arm, Tail()).add_draws(np.array(own))
+        self._told = told
+        self._booking = False
+
+    def _leave(self) -> None:
+        """Leave the lane for good: everything is as if there had been none."""
+        lane = self._lane
+        if lane is None:
+            return
+        self._book()
+        self._policy_state = lane.state()
+        self._asked = len(lane.arms)
+        self._components = (True, 1) if lane.values else None
+        self._pending, self._decisions = np.zeros(len(self.plan.names)), deque()
+        self._out = lane.out()
+        if self._out:
+            self._pending[lane.arms[-1]] = 1
+        else:
+            self._decide()
+        self._lane = None  # last: whatever interrupts this, it can be done again
 
     # -- what is known
 
@@ -335,7 +406,7 @@ class Allocator:
         told = self._told
 
         def look() -> Look:
-            if self._told != told:
+            if told != (self._told if self._lane is None else len(self._lane.values)):
                 raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
             if ledger.origin is None:
                 raise PlanError("nothing has been told yet: there is no estimate")
@@ -355,9 +426,10 @@ class Allocator:
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""
+        self._book()
         history = self._history.view(self.interval)
         # An interrupt may have torn the ledger, never a row of the history.
-        ledger = history.ledger() if self._booking else self.ledger
+        ledger = history.ledger() if self._booking else self._ledger
         if self._arrived:  # told, but some older ticket is still out
             ledger = ledger.copy()
             history.own()
@@ -368,9 +440,10 @@ class Allocator:
         if ledger.origin is None:
             raise PlanError("nothing has been told yet: there is no result")
         result = result_of(self.plan, ledger, history, self._combiner, self.interval, self._tails)
-        if not self._out:
+        out = self._out if self._lane is None else self._lane.out()
+        if not out:
             return result
-        missing = f"missing: the draws of tickets {_few(self._out)}, which are still out"
+        missing = f"missing: the draws of tickets {_few(out)}, which are still out"
         return replace(result, warnings=(*result.warnings, missing))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from croupier.combine import Combiner, pool
 from croupier.draws import Floats, Outcome
 from croupier.intervals import FixedSize, Interval, half_width
 from croupier.ledger import Ledger
+from croupier.tally import FLAT
 
 __all__ = ["Curve", "History"]
 
@@ -65,10 +67,7 @@ class History:
         if row == 0:
             self.scalar = outcome.scalar
             self._moments = np.empty((len(self._numbers), 6, outcome.origin.size))
-        elif row == len(self._numbers):
-            # A new buffer, not a resized one: a history that was handed out keeps the old one.
-            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
-            self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
+        self._make_room(row + 1)
         self._numbers[row] = (
             outcome.ticket, arm, outcome.size, outcome.cost, outcome.cost_m2,
         )  # fmt: skip
@@ -78,6 +77,25 @@ class History:
         if outcome.values is not None:
             self._values.append(outcome.values)
         self._rows = row + 1
+
+    def append_draws(self, ticket: int, arms: Sequence[int], values: Sequence[float]) -> None:
+        """Add the rows of single draws that cost 1 each, from a ticket on."""
+        start, stop = self._rows, self._rows + len(values)
+        self._make_room(stop)
+        numbers, moments = self._numbers[start:stop], self._moments[start:stop]
+        numbers[:, 0] = np.arange(ticket, ticket + len(values))
+        numbers[:, 1] = arms
+        numbers[:, 2:] = 1, 1, 0
+        moments[:, 0, 0] = values
+        moments[:, 1] = FLAT
+        moments[:, 2:] = 0
+        self._rows = stop
+
+    def _make_room(self, rows: int) -> None:
+        while rows > len(self._numbers):
+            # A new buffer, not a resized one: a history that was handed out keeps the old one.
+            self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
+            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
 
     def view(self, interval: Interval) -> History:
         """Return the history as it is now, for a result: later batches do not show in it."""

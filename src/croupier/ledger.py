@@ -7,7 +7,8 @@ power of two per component (see `tally`); draws multiplied by a power of two giv
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -218,6 +219,47 @@ class Ledger:
         self.draws += n_b
         self.spent += outcome.cost
 
+    def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
+        """Add single draws that cost 1 each, in their order: the bits of one `add` for each."""
+        if not values:
+            return
+        self._begin(np.array(values[:1]))
+        assert self.origin is not None
+        assert self._even
+        origin, unit = self.origin.item(), self.exponent.item()
+        reach = math.ldexp(1.0, unit)
+        known: dict[int, tuple[float, Any]] = {}  # count and moments of the arms that were drawn
+        for arm, value in zip(arms, values, strict=True):
+            gap = value - origin
+            if not -reach < gap < reach and exponent_of(gap) > unit:
+                self._set_draws(known)
+                known = {}
+                unit = exponent_of(gap)
+                reach = math.ldexp(1.0, unit)
+                self._raise_unit(unit)
+            mean = 0.0 + times_two_to(gap, -unit)
+            if arm not in known:
+                known[arm] = self.count.item(arm), self.moments[:, arm, 0].tolist()
+            n, moments = known[arm]
+            draw = (mean, 0.0, 0.0, 0.0)
+            known[arm] = n + 1, merge_moments(n, moments, 1, draw) if n else draw
+        self._set_draws(known)
+
+    def _set_draws(self, known: dict[int, tuple[float, Any]]) -> None:
+        """Set the moments of arms after single draws that cost 1 each."""
+        for arm, (n, moments) in known.items():
+            more = n - self.count.item(arm)
+            self.moments[:, arm, 0] = moments
+            self.count[arm] = n
+            self.cost[arm] += more
+            self._variance[arm] = moments[1] / max(n - 1, 1)
+            self._df[arm] = _df(n, moments[1], moments[3])
+            self.draws += more
+            self.spent += more
+        self.fewest = float(self.count.min())
+        if self.fewest > 1 and not self.varies:
+            self.varies = bool(self.moments[1].all())
+
     def _add_cost(self, arm: int, outcome: _Entry) -> None:
         n_a, n_b, cost = float(self.count[arm]), outcome.size, outcome.cost
         self._even &= cost == n_b and outcome.cost_m2 == 0
@@ -278,12 +320,15 @@ class Ledger:
         needed = larger(exponent, exponent_of(gap))
         higher = needed > unit
         if higher is True or (higher is not False and higher.any()):
-            raised = np.maximum(self.exponent, needed)
-            shift = self.exponent - raised
-            self.moments = np.array(rescaled(self.moments, shift))
-            self._variance = times_two_to(self._variance, 2 * shift)
-            self.varies = False  # looked at again: a small variance may have become zero
-            self.exponent = raised
-            unit = needed if isinstance(origin, float) else raised
+            self._raise_unit(needed)
+            unit = needed if isinstance(origin, float) else self.exponent
         mean, m2, m3, m4 = rescaled(moments, exponent - unit)
         return mean + times_two_to(gap, -unit), m2, m3, m4
+
+    def _raise_unit(self, needed: Any) -> None:
+        raised = np.maximum(self.exponent, needed)
+        shift = self.exponent - raised
+        self.moments = np.array(rescaled(self.moments, shift))
+        self._variance = times_two_to(self._variance, 2 * shift)
+        self.varies = False  # looked at again: a small variance may have become zero
+        self.exponent = raised

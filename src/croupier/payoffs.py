@@ -7,6 +7,7 @@ matter have payoffs within a hair of 1, where a double has no digits left.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -102,7 +103,8 @@ class Payoff:
     """The losses of a plan's arms, scaled to [0, 1].
 
     `factor` turns an arm's loss into a unit that all arms share: per-arm scaling divides each
-    arm's losses by the square of its own range, and a comparison has to multiply it back.
+    arm's losses by the square of its own range, and a comparison has to multiply it back, unless
+    the arms are all `alike`.
 
     >>> plan = Plan(names=("a", "b"), seed=7, bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> payoff = Payoff.of(plan, Terms())
@@ -121,6 +123,7 @@ class Payoff:
     clip: bool
     bounded: bool
     weights: Floats | None
+    alike: bool
 
     @classmethod
     def of(cls, plan: Plan, terms: Terms) -> Payoff:
@@ -153,7 +156,10 @@ class Payoff:
         if plan.objective is not None:
             weights = np.array(plan.objective) / sum(plan.objective)
         bounded = terms.bounded and not terms.clip
-        return cls(kind, plan.names, low, width, dearest, factor, terms.clip, bounded, weights)
+        alike = bool((factor == 1).all())
+        return cls(
+            kind, plan.names, low, width, dearest, factor, terms.clip, bounded, weights, alike
+        )
 
     def losses(self, arm: int, draws: Draws) -> Floats:
         """Return 1 - payoff for every draw, pair or triple of an arm; a remainder is left out.
@@ -184,6 +190,16 @@ class Payoff:
         if self.bounded and len(loss) and loss.max() > 1:
             self._refuse(arm, draws, int(loss.argmax()), float(loss.max()))
         return np.asarray(loss)
+
+    def loss(self, arm: int, value: float) -> float | None:
+        """Return the second-moment loss of one draw, the bits of `losses`; None if it refuses."""
+        part = (value - self.low.item(arm)) / self.width.item(arm)
+        loss = part * part
+        if loss <= 1:
+            return loss
+        if self.bounded or not loss < math.inf:
+            return None
+        return 1.0 if self.clip else loss
 
     def _refuse(self, arm: int, draws: Draws, worst: int, loss: float) -> None:
         group = _GROUP[self.kind]

@@ -66,6 +66,14 @@ class Tail:
             self._incomplete.append(self._parts[0])
             self._mark_gaps()
 
+    def add_draws(self, values: Floats) -> None:
+        """Add single draws, as if each were the outcome of a batch."""
+        most = 4 * _KEPT_PER_ARM * _KEPT_PER_BATCH
+        while len(values):
+            room = most + 1 - self._waiting  # the draw after which one by one would be sorted
+            self.add(values[:room, None], len(values[:room]))
+            values = values[room:]
+
     def _mark_gaps(self) -> None:
         # Draws between the two ends were left out: there the sample is not complete.
         if not self._incomplete:

@@ -15,7 +15,7 @@ import numpy as np
 from croupier.draws import Floats
 from croupier.errors import ArmError
 
-__all__ = ["FLAT", "Tally", "exponent_of", "larger", "rescaled", "times_two_to"]
+__all__ = ["FLAT", "TOO_FAR", "Tally", "exponent_of", "larger", "rescaled", "times_two_to"]
 
 #: The exponent of a component that has not varied yet: below that of every double.
 FLAT: Final = -1100
@@ -28,7 +28,7 @@ _COMFORT_OF_SQUARES: Final = (2.0 ** (-2 * _COMFORT), 2.0 ** (2 * _COMFORT))
 _FOLD: Final = 8
 
 #: Draws beyond this are refused: their differences would be close to overflow themselves.
-_TOO_FAR: Final = 2.0**1000
+TOO_FAR: Final = 2.0**1000
 
 
 _NOTHING: Final = np.empty((0, 0))
@@ -111,7 +111,7 @@ class Tally:
                 sums = self._in_other_units(values, again=False)
             self._choose_exponents(sums[1])
         if not math.isfinite(np.add.reduce(sums[3])):
-            if not (np.abs(values) < _TOO_FAR).all():
+            if not (np.abs(values) < TOO_FAR).all():
                 _refuse(values, arm, ticket)
             sums = self._in_other_units(values, again=True)
         return sums
@@ -121,14 +121,14 @@ class Tally:
         self._shape = values.shape[1:]
         if values.ndim == 1:
             self.origin = float(first)
-            good = abs(self.origin) < _TOO_FAR
+            good = abs(self.origin) < TOO_FAR
         else:
             self._plain = False
             self.origin = first.copy()
             self.exponent = np.full(first.shape, FLAT)
             self._unit = np.zeros(first.shape, np.int64)
             self._sums = (np.zeros(first.shape),) * 4
-            good = bool((np.abs(first) < _TOO_FAR).all())
+            good = bool((np.abs(first) < TOO_FAR).all())
         if not good:
             _refuse(values[:1], arm, ticket)
 
@@ -202,7 +202,7 @@ class Tally:
 
 def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
     """Raise the error that names the first value which cannot be averaged."""
-    good = np.abs(values) < _TOO_FAR
+    good = np.abs(values) < TOO_FAR
     value, bad = values[~good][0], np.count_nonzero(~good)
     many = f" ({bad} of {values.size} values)" if bad > 1 else ""
     message = (

@@ -19,6 +19,7 @@ __all__ = [
     "Play",
     "Policy",
     "Random",
+    "Sprint",
     "describe",
     "digest_of",
     "group_of",
@@ -26,6 +27,7 @@ __all__ = [
     "objective_weights",
     "opening",
     "smallest",
+    "sprint_of",
 ]
 
 #: Builds the random stream of a decision; call it only when there is something to toss.
@@ -61,8 +63,9 @@ class Policy(Protocol):
     A policy is a frozen dataclass: its fields are its parameters, its state is whatever `start`
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
-    sizes are multiples of it. To be registered it needs ``example()``, a policy for arms 'a' and
-    'b', for the contract tests.
+    sizes are multiples of it. ``sprint(state)`` may return a `Sprint`, which plays draw by draw
+    what the policy would have played, only faster. To be registered it needs ``example()``, a
+    policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -78,6 +81,23 @@ class Policy(Protocol):
 
         `ledger` has the batch already; `extra` is what `digest` made of its draws.
         """
+
+
+class Sprint(Protocol):
+    """A policy that plays single draws of cost 1, one out at a time, on a state of its own.
+
+    It makes the decisions of the policy that it comes from, to the last bit of the state, and
+    leaves the state alone that it was made from.
+    """
+
+    def choose(self) -> int:
+        """Return the arm to play next."""
+
+    def learn(self, arm: int, value: float) -> bool:
+        """Take a finite draw of an arm; False, and nothing learned, if the policy refuses it."""
+
+    def state(self) -> Any:
+        """Return the policy's state after what was learned; the sprint is over."""
 
 
 def lacks_of(thing: object) -> list[str]:
@@ -106,6 +126,12 @@ def group_of(policy: Policy, unit: Unit = "draws") -> int:
     return int(group(unit) if callable(group) else group)
 
 
+def sprint_of(policy: Policy, state: Any) -> Sprint | None:
+    """Return the policy's sprint from a state, if it has one."""
+    sprint: Callable[[Any], Sprint | None] | None = getattr(policy, "sprint", None)
+    return None if sprint is None else sprint(state)
+
+
 def describe(policy: Policy) -> dict[str, Any]:
     """Return a policy as plain data that goes to JSON and back: its name and its parameters."""
     names: list[str] = [one.name for one in fields(policy)] if is_dataclass(policy) else []
@@ -121,7 +147,8 @@ def _plain(value: Any) -> Any:
 def smallest(scores: Floats) -> int:
     """Return the arm with the smallest score, the first of equals."""
     arm = int(scores.argmin())  # of a NaN, if there is one
-    if np.isnan(scores[arm]):
+    score = scores.item(arm)
+    if score != score:
         raise PlanError(f"the policy scored arm {arm} NaN")
     return arm
 

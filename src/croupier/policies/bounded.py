@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,13 +19,14 @@ from croupier.errors import PlanError
 from croupier.ledger import Ledger
 from croupier.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
 from croupier.plan import Plan, Unit
-from croupier.policies.base import Choice, Random, smallest
+from croupier.policies.base import Choice, Random, Sprint, smallest
 from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
 
 __all__ = ["KLUCB", "MOSS", "UCB1", "UCBV", "Bandit", "Lessons", "Thompson", "Tightest"]
 
 
-class Lessons(NamedTuple):
+@dataclass(slots=True, eq=False)  # not frozen: one is made per batch, and freezing takes time
+class Lessons:
     """What a bandit has learned: per arm the number of losses, their mean and M2; `wins` tossed."""
 
     payoff: Payoff
@@ -41,18 +42,31 @@ class Lessons(NamedTuple):
         n_b = extra.get("count", 0)
         if not n_b:  # a remainder is averaged, but teaches nothing
             return self
-        n_a = float(self.pulls[arm])
-        pulls, mean, m2 = self.pulls.copy(), self.mean.copy(), self.m2.copy()
-        apart = extra["mean"] - float(mean[arm])
-        pulls[arm] = n = n_a + n_b
-        mean[arm] += apart * n_b / n
-        m2[arm] += extra["m2"] + apart * apart * n_a * n_b / n
-        wins = self.wins
+        more = self.copy()
+        more.add(arm, n_b, extra["mean"], extra["m2"])
         if "wins" in extra:
-            wins = wins.copy()
-            wins[arm] += extra["wins"]
-        unseen = self.unseen - (n_a == 0)
-        return Lessons(self.payoff, pulls, mean, m2, wins, self.total + n_b, unseen)
+            more.wins[arm] += extra["wins"]
+        return more
+
+    def copy(self) -> Lessons:
+        """Return the same lessons, to add to."""
+        pulls, mean, m2, wins = (x.copy() for x in (self.pulls, self.mean, self.m2, self.wins))
+        return Lessons(self.payoff, pulls, mean, m2, wins, self.total, self.unseen)
+
+    def at(self, total: float) -> Lessons:
+        """Return the same lessons at another time."""
+        return Lessons(self.payoff, self.pulls, self.mean, self.m2, self.wins, total, self.unseen)
+
+    def add(self, arm: int, n_b: int, mean: float, m2: float) -> None:
+        """Add the number, the mean and the M2 of some losses, in place."""
+        n_a, before = self.pulls.item(arm), self.mean.item(arm)
+        apart = mean - before
+        self.pulls[arm] = n = n_a + n_b
+        self.mean[arm] = before + apart * n_b / n
+        self.m2[arm] = self.m2.item(arm) + (m2 + apart * apart * n_a * n_b / n)
+        self.total += n_b
+        if n_a == 0:
+            self.unseen -= 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +118,12 @@ class Bandit:
         if state.unseen:
             # Every arm once; whatever is asked for before they are told goes round robin.
             return int((ledger.count + pending).argmin()), 1
-        return smallest(state.payoff.factor * self.shortfall(state))
+        return self.best(state)
+
+    def best(self, state: Lessons) -> int:
+        """Return the arm with the largest upper bound, once every arm has a loss."""
+        shortfall = self.shortfall(state)
+        return smallest(shortfall if state.payoff.alike else state.payoff.factor * shortfall)
 
     def shortfall(self, state: Lessons) -> Floats:
         """Return 1 - B for every arm, B its upper bound on the mean payoff."""
@@ -113,9 +132,46 @@ class Bandit:
     def learn(self, state: Lessons, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Lessons:
         return state.after(arm, extra)
 
+    def sprint(self, state: Lessons) -> Sprint | None:
+        """Return the sprint of an index bandit that is paid draw by draw."""
+        kind = type(self)
+        usual = all(getattr(kind, name) is getattr(Bandit, name) for name in _SHARED)
+        if not usual or state.payoff.kind != "second-moment" or state.payoff.weights is not None:
+            return None
+        return _Sprint(self, state)
+
     @classmethod
     def example(cls) -> Self:
         return cls()
+
+
+#: What a sprint does in a way of its own: a policy that does it otherwise does not sprint.
+_SHARED = ("start", "digest", "choose", "learn")
+
+
+class _Sprint:
+    """An index bandit on lessons that it changes in place; every formula is the bandit's."""
+
+    __slots__ = ("_best", "_lessons", "_loss")
+
+    def __init__(self, bandit: Bandit, lessons: Lessons) -> None:
+        self._best, self._loss = bandit.best, lessons.payoff.loss
+        self._lessons = lessons.copy()
+
+    def choose(self) -> int:
+        lessons = self._lessons
+        # With one draw out at a time, what was learned is what was drawn.
+        return int(lessons.pulls.argmin()) if lessons.unseen else self._best(lessons)
+
+    def learn(self, arm: int, value: float) -> bool:
+        loss = self._loss(arm, value)
+        if loss is None:
+            return False
+        self._lessons.add(arm, 1, loss, 0.0)
+        return True
+
+    def state(self) -> Lessons:
+        return self._lessons
 
 
 def moments_of(losses: Floats) -> dict[str, float]:
@@ -189,9 +245,7 @@ class KLUCB(Bandit):
     def shortfall(self, state: Lessons) -> Floats:
         return np.asarray(np.exp(-self.exponent(state)))
 
-    def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        if state.unseen:
-            return super().choose(state, ledger, pending, rng)
+    def best(self, state: Lessons) -> int:
         # Bounds are compared by their logarithms: exp(-w) may be zero for several arms.
         return smallest(np.log(state.payoff.factor) - self.exponent(state))
 
@@ -266,7 +320,7 @@ class Tightest(Bandit):
         object.__setattr__(self, "of", tuple(_index_policy(one) for one in self.of))
 
     def shortfall(self, state: Lessons) -> Floats:
-        later = state._replace(total=state.total * len(self.of))
+        later = state.at(state.total * len(self.of))
         return np.asarray(np.max([policy.shortfall(later) for policy in self.of], axis=0))
 
 

@@ -84,7 +84,7 @@ def test_kl_ucb_tells_arms_apart_whose_bounds_are_one_in_double_precision() -> N
 
 def test_the_tightest_bound_is_the_smallest_of_all() -> None:
     state = lessons_of([0.2, 0.4, 0.01], [10.0, 30.0, 1000.0], [1.0, 0.1, 1.0])
-    later = state._replace(total=2 * state.total)
+    later = state.at(2 * state.total)
     both = Tightest(of=("ucb1", "kl-ucb")).shortfall(state)
     assert both.tolist() == np.maximum(UCB1().shortfall(later), KLUCB().shortfall(later)).tolist()
 
