@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,18 @@ from hypothesis import settings
 
 import croupier as cr
 
+
+def _kernels() -> str:
+    """Return where compiled kernels are kept: numba does not see that a formula has changed."""
+    home = Path(cr.__file__).parent
+    sources = sorted(
+        [*home.glob("simulator/*.py"), *home.glob("policies/*.py"), home / "ledger.py"]
+    )
+    digest = blake2b(b"".join(source.read_bytes() for source in sorted(sources)), digest_size=8)
+    return str(Path(tempfile.gettempdir()) / f"croupier-kernels-{digest.hexdigest()}")
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", _kernels())
 settings.register_profile("croupier", deadline=None, derandomize=True)
 settings.load_profile("croupier")
 

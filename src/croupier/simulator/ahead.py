@@ -6,7 +6,8 @@ reach. So the leader is played as long as its mean loss stays below one threshol
 values are tossed 64 at a time or more: if the leader would stay below the threshold even with all
 the high losses first, the whole block is played; otherwise it is played toss by toss. Where
 nothing is certain, one decision is made as the plain kernel makes it. An arm's draws come from its
-own stream, so the pulls are those of the plain kernel, not only their law.
+own stream, so the pulls are those of the plain kernel, not only their law: all of them, unless two
+arms tie but for rounding, as arms with the same two values do.
 
 Thompson sampling. A level c separates the posteriors of the better arm and its rival. As long as
 the rival's draw is above c and the better arm's below it, the better one is played; only the other
@@ -271,10 +272,10 @@ def play_index_ahead(
             low = loss_of(x, d, rules)
             x[0] = laws.parameters[k, 1]
             high = loss_of(x, d, rules)
-            if max(low, high) > 1 and not rules.clip:
+            if max(low, high) > rules.most and not rules.clip:
                 complain(trouble[0], OUT_OF_RANGE, k, 0, laws.parameters[k, int(high > low)])
                 return
-            low, high = min(low, 1.0), min(high, 1.0)
+            low, high = min(low, rules.most), min(high, rules.most)
             chance[k] = chance_of(laws.parameters[k, 2])
             flip[k] = _ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
@@ -339,9 +340,9 @@ def play_index_ahead(
                     while made < window and certain:
                         x[0], _ = draw(s[leader], leader, laws)
                         loss = loss_of(x, d, rules)
-                        if not loss <= 1:
-                            if rules.clip and loss > 1:
-                                loss = 1.0
+                        if not loss <= rules.most:
+                            if rules.clip and loss > rules.most:
+                                loss = rules.most
                             else:
                                 complain(trouble[run], OUT_OF_RANGE, leader, time + made, x[0])
                         n += 1
@@ -375,9 +376,9 @@ def play_index_ahead(
                 else:
                     x[0], _ = draw(s[arm], arm, laws)
                     loss = loss_of(x, d, rules)
-                    if not loss <= 1:
-                        if rules.clip and loss > 1:
-                            loss = 1.0
+                    if not loss <= rules.most:
+                        if rules.clip and loss > rules.most:
+                            loss = rules.most
                         else:
                             complain(trouble[run], OUT_OF_RANGE, arm, time, x[0])
                     apart = loss - mean[arm]

@@ -158,13 +158,16 @@ def score_of(kind: int, p: Any, loss: float, variance: float, count: float, leve
 
 
 class Rules(NamedTuple):
-    """How a policy is paid: what, of how many draws, by which ranges, and whether to clip."""
+    """How a policy is paid: what, of how many draws, by which ranges; the most that a loss may be,
+    and whether to clip it to that.
+    """
 
     payoff: int
     group: int
     low: float
     width: float
     dearest: float
+    most: float
     clip: bool
 
 
@@ -185,11 +188,9 @@ def loss_of(x: Any, d: Any, rules: Any) -> float:
 
 @compiled
 def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> None:
-    """Write down what went wrong in a run."""
-    trouble[0] = what
-    trouble[1] = arm
-    trouble[2] = time
-    trouble[3] = value
+    """Write down what first went wrong in a run."""
+    if trouble[0] == 0:
+        trouble[0], trouble[1], trouble[2], trouble[3] = what, arm, time, value
 
 
 @compiled
@@ -238,9 +239,9 @@ def play_index(
                 spent += d[i]
                 drawn[arm] += 1
             loss = loss_of(x, d, rules)
-            if not loss <= 1:
-                if rules.clip and loss > 1:
-                    loss = 1.0
+            if not loss <= rules.most:
+                if rules.clip and loss > rules.most:
+                    loss = rules.most
                 else:
                     complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
             apart = loss - mean[arm]
@@ -298,7 +299,7 @@ def play_thompson(
                 spent += d[i]
                 drawn[arm] += 1
             loss = loss_of(x, d, rules)
-            if not loss <= 1 and not (rules.clip and loss > 1):
+            if not loss <= rules.most and not (rules.clip and loss > rules.most):
                 complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
             toss = uniform(s[arms])
             if len(beliefs):

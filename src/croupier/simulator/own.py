@@ -23,10 +23,9 @@ def time_itself(kind: int, policy: Any, total: float) -> float:
     return total
 
 
-def scorer(score: Callable[..., Any]) -> Any:
+def scorer(name: str, score: Callable[..., Any]) -> Any:
     """Return a user's index as a kernel calls it; refuse what numba cannot compile."""
     index = score if hasattr(score, "py_func") else njit(error_model="numpy")(score)
-    name = getattr(score, "__name__", "index")
     try:
         value = index(0.25, 0.1, 3.0, 7.0)
     except (NumbaError, TypeError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -76,7 +77,7 @@ def players_of(policies: Any) -> list[Player]:
 def _player(policy: Any, name: str | None) -> Player:
     if callable(policy) and not isinstance(policy, type) and not hasattr(policy, "choose"):
         own = name or str(getattr(policy, "__name__", "index"))
-        return Player(own, f"index {own}", lambda problem, skip: _own_index(problem, policy))
+        return Player(own, f"index {own}", lambda problem, skip: _own_index(problem, own, policy))
     built = as_policy(policy)
     label = json.dumps(describe(built), sort_keys=True, default=str)
     return Player(name or built.name, label, lambda problem, skip: _kernel(problem, built, skip))
@@ -114,7 +115,7 @@ def _rules(problem: Problem, terms: Terms) -> Any:
     unit = "draws" if problem.unit_costs else "cost"
     kinds = ("second-moment", "variance", "cost-variance", "cost-variance-triples")
     kind = terms.kind_in(unit)  # type: ignore[arg-type]
-    low, high = terms.bounds or problem.bounds or (0.0, 1.0)
+    low, high = terms.bounds or (problem.bounds if terms.bounded else None) or (0.0, 1.0)
     if terms.bounded and terms.bounds is None and problem.bounds is None:
         raise PlanError(
             "a bounded policy needs to know the range of the draws: give the problem "
@@ -123,11 +124,14 @@ def _rules(problem: Problem, terms: Terms) -> Any:
     dearest = 1.0
     if kind.startswith("cost") and unit == "cost":
         dearest = _dearest(problem, terms)
-    clip = terms.clip or not terms.bounded
+    most = 1.0 if terms.bounded else math.inf
     if terms.scaling != "common":
         raise PlanError("the simulator scales payoffs by one range: say scaling='common'")
     group = terms.group_in(unit)  # type: ignore[arg-type]
-    return Rules(kinds.index(kind), group, float(low), float(high - low), float(dearest), clip)
+    width = float(high - low)
+    return Rules(
+        kinds.index(kind), group, float(low), width, float(dearest), most, bool(terms.clip)
+    )
 
 
 def _dearest(problem: Problem, terms: Terms) -> float:
@@ -175,14 +179,16 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     return play
 
 
-def _own_index(problem: Problem, score: Callable[..., Any]) -> Kernel:
+def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel:
     from croupier.simulator.compiling import rebound
     from croupier.simulator.kernels import play_index
     from croupier.simulator.own import scorer, time_itself
 
     bounded = problem.bounds is not None
     rules, laws = _rules(problem, Terms(bounded=bounded)), _laws(problem)
-    kernel = rebound(_with_arms(play_index, problem), level_of=time_itself, score_of=scorer(score))
+    kernel = rebound(
+        _with_arms(play_index, problem), level_of=time_itself, score_of=scorer(name, score)
+    )
     none = np.zeros(3)
 
     def play(chunk: Chunk) -> None:

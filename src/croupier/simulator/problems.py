@@ -232,7 +232,7 @@ def _deviation(variance: float, mean: float, low: float, high: float) -> float:
     from scipy.optimize import brentq
 
     start = math.log(variance) / 2  # the cut can only narrow
-    return math.exp(brentq(left, start, start + 12, xtol=1e-14, rtol=1e-14))
+    return math.exp(brentq(left, start - 0.01, start + 12, xtol=1e-14, rtol=1e-14))
 
 
 def normal(

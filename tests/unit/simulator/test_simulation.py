@@ -1,0 +1,238 @@
+"""simulate(): the same on any number of threads, recorded at the right times, clear refusals."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+from croupier import simulator, theory
+from croupier.policies import UCB1, Thompson, VarianceThompson
+from croupier.simulator.randomness import exponential
+
+TWO = simulator.scaled_bernoulli([0.08, 0.18])
+ALL = list(simulator.PLAYED)
+
+
+def ucb1_again(loss: float, variance: float, count: float, time: float) -> float:
+    return loss - math.sqrt(2 * math.log(time) / count)
+
+
+def nowhere(loss: float, variance: float, count: float, time: float) -> float:
+    return math.log(100 - time)  # from t = 101 on there is no such number
+
+
+def exponential_arms(stream: Any, arm: int) -> tuple[float, float]:
+    x = exponential(stream)
+    return 1 + (x - 1) * (arm + 1), 1 + x
+
+
+def test_one_seed_gives_one_result_on_any_number_of_threads() -> None:
+    one, many = (cr.simulate(TWO, ALL, 30, 2000, rng=7, threads=n) for n in (1, 3))
+    for name in ALL:
+        assert (one[name].pulls == many[name].pulls).all()
+
+
+def test_a_longer_simulation_begins_with_the_runs_of_a_shorter_one() -> None:
+    few, many = (cr.simulate(TWO, ["ucb1", "auto"], runs, 500, rng=7) for runs in (3, 50))
+    for name in few:
+        assert (few[name].pulls == many[name].pulls[:3]).all()
+
+
+def test_policies_and_seeds_have_runs_of_their_own() -> None:
+    sim = cr.simulate(TWO, {"a": "ucb1", "b": UCB1(scale=1.9)}, 20, 500, rng=7)
+    other = cr.simulate(TWO, {"a": "ucb1"}, 20, 500, rng=8)
+    assert (sim["a"].pulls != sim["b"].pulls).any()
+    assert (sim["a"].pulls != other["a"].pulls).any()
+    assert len({tuple(run) for run in sim["a"].pulls[:, -1].tolist()}) > 5
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pulls_at_a_time_add_up_to_it(name: str) -> None:
+    problem = simulator.scaled_bernoulli([0.08, 0.18, 0.1])
+    times = [3, 4, 10, 11, 700, 2000]
+    for skip in (True, False):
+        replicates = cr.simulate(problem, name, 5, 2000, rng=1, record=times, skip=skip)[name]
+        assert (replicates.pulls.sum(axis=2) == times).all()
+        assert (np.diff(replicates.pulls, axis=1) >= 0).all()
+
+
+def test_recorded_times_are_a_ladder_that_ends_at_the_horizon() -> None:
+    sim = cr.simulate(TWO, "uniform", 2, 1000, record=5)
+    assert sim.times.tolist() == [2, 9, 45, 211, 1000]
+    assert cr.simulate(TWO, "uniform", 2, 1000, record=[10, 20]).times.tolist() == [10, 20, 1000]
+    assert cr.simulate(TWO, "uniform", 2, 1000, record=1).times.tolist() == [1000]
+
+
+def test_an_index_function_of_the_users_is_played_as_it_is_written() -> None:
+    sim = cr.simulate(TWO, {"ucb1": ucb1_again}, 10, 3000, rng=7)
+    plain = cr.simulate(TWO, {"ucb1": "ucb1"}, 10, 3000, rng=7, skip=False)
+    # The keys depend on the policy, so only the law is the same.
+    gap = sim["ucb1"].mean_regret[-1] - plain["ucb1"].mean_regret[-1]
+    error = math.hypot(sim["ucb1"].stderr[-1], plain["ucb1"].stderr[-1])
+    assert abs(gap) < 4 * error
+    assert cr.simulate(TWO, ucb1_again, 2, 10)["ucb1_again"].pulls.shape[0] == 2
+
+
+def test_an_index_that_returns_nan_is_named() -> None:
+    with pytest.raises(cr.PlanError, match=r"index 'nowhere' returned NaN for arm 0 at time 101"):
+        cr.simulate(TWO, nowhere, 3, 1000, rng=7)
+
+
+def test_an_index_that_cannot_be_compiled_is_named() -> None:
+    def wild(loss: float, variance: float, count: float, time: float) -> Any:
+        return open(str(loss))
+
+    def text(loss: float, variance: float, count: float, time: float) -> Any:
+        return "low"
+
+    with pytest.raises(cr.PlanError, match=r"index 'wild' cannot be compiled.*numba says"):
+        cr.simulate(TWO, wild, 3, 1000)
+    with pytest.raises(cr.PlanError, match="index 'text' returned 'low', not a number"):
+        cr.simulate(TWO, text, 3, 1000)
+    with pytest.raises(cr.PlanError, match="index 'short' cannot be compiled"):
+        cr.simulate(TWO, {"short": lambda loss: loss}, 3, 1000)
+
+
+def test_arms_of_the_users_own_with_costs() -> None:
+    problem = simulator.compiled_arms(exponential_arms, [1.0, 4.0], 1.0, costs=[2.0, 2.0])
+    sim = cr.simulate(problem, ["auto", Thompson(bounds=(0, 20), cost_bounds=(0, 20), clip=True)],
+                      20, 3000, rng=7)  # fmt: skip
+    for replicates in sim.values():
+        drawn = replicates.pulls[:, -1].sum(axis=1)
+        assert np.abs(drawn / 1500 - 1).max() < 0.2
+    assert sim["variance-thompson"].pulls[:, -1, 0].mean() > 1200
+
+
+def test_arms_that_cannot_be_compiled_are_named() -> None:
+    def bad(stream: Any, arm: int) -> Any:
+        return stream.foo
+
+    problem = simulator.compiled_arms(bad, [1.0], 0.0)
+    with pytest.raises(cr.PlanError, match="arms 'bad' cannot be compiled"):
+        cr.simulate(problem, "auto", 2, 100)
+
+
+@pytest.mark.parametrize("charge", ["constant", "lognormal", "gamma"])
+def test_with_costs_times_are_budgets_and_draws_are_those_finished(charge: str) -> None:
+    costs: Any = {
+        "constant": [1.0, 5.0],
+        "lognormal": simulator.lognormal_costs([1.0, 5.0], 0.5),
+        "gamma": simulator.gamma_costs([1.0, 5.0], 2.0),
+    }[charge]
+    problem = simulator.uniform([0.08, 0.01], costs=costs)
+    policies = ["auto", UCB1(cost_bounds=(0, 20), clip=True)]
+    sim = cr.simulate(problem, policies, 200, 4000, rng=7)
+    for replicates in sim.values():
+        spent = replicates.pulls[:, -1] @ problem.costs
+        assert abs(spent.mean() - 4000) < 40
+        budget, counts = float(sim.times[-1]), replicates.pulls[:, -1]
+        expected = theory.cost_regret(budget, counts, problem.variances, problem.costs)
+        assert replicates.regret[:, -1] == pytest.approx(expected)
+    # Cost times variance: 0.08 and 0.05.
+    assert problem.best == 1
+    assert sim["variance-thompson"].pulls[:, -1, 1].mean() * 5 > 2500
+
+
+def test_regret_is_that_of_the_theory() -> None:
+    replicates = cr.simulate(TWO, "thompson", 10, 500, rng=7)["thompson"]
+    expected = replicates.pulls[:, :, 1] * (0.18 - 0.08)
+    assert replicates.regret == pytest.approx(expected)
+    assert (replicates.suboptimal == replicates.pulls[:, :, 1]).all()
+    assert replicates.mean_regret == pytest.approx(expected.mean(axis=0))
+    assert replicates.stderr == pytest.approx(expected.std(axis=0, ddof=1) / math.sqrt(10))
+    low, high = replicates.percentiles([1, 99])
+    assert (low <= high).all()
+    assert replicates.regret_percentiles([50]).shape == (1, len(replicates.times))
+    assert replicates.cpu_seconds > 0
+
+
+def test_the_default_policy_does_in_the_simulator_what_it_does_live() -> None:
+    draws, runs = 2000, 40
+    problem = simulator.uniform([0.01, 0.02])
+    sim = cr.simulate(problem, "auto", 2000, draws, rng=7)["variance-thompson"]
+    half = np.sqrt(3 * problem.variances)
+
+    def arm(width: float) -> Any:
+        return lambda rng, size: rng.uniform(0.5 - width, 0.5 + width, size)
+
+    arms = {"fine": arm(half[0]), "rough": arm(half[1])}
+    live = np.array(
+        [cr.estimate(arms, draws=draws, rng=seed).arms["rough"].draws for seed in range(runs)]
+    )
+    there = sim.pulls[:, -1, 1]
+    z = (live.mean() - there.mean()) / math.sqrt(live.var() / runs + there.var() / len(there))
+    assert abs(z) < 4
+
+
+def test_a_simulation_prints_as_a_table_and_goes_to_pandas() -> None:
+    sim = cr.simulate(TWO, ["ucb1", "thompson"], 5, 100, rng=7, record=3)
+    text = repr(sim)
+    assert "5 runs of 100 draws each on <Problem of 2 arms" in text
+    assert text.count("\n") == 3
+    frame = sim.to_pandas()
+    assert len(frame) == 6
+    assert list(sim) == ["ucb1", "thompson"]
+    assert len(sim) == 2
+    with pytest.raises(KeyError, match="'moss' was not simulated; the policies are ucb1, thompson"):
+        sim["moss"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: cr.simulate(TWO, "ucb1", 10, 1), "horizon must be at least the number of arms, 2"),
+        (lambda: cr.simulate(TWO, "nonsense", 10, 100), "unknown policy 'nonsense'"),
+        (lambda: cr.simulate(TWO, "greedy", 10, 100), "no kernel for policy 'greedy'; it plays"),
+        (lambda: cr.simulate(TWO, [], 10, 100), "at least one policy"),
+        (lambda: cr.simulate(TWO, ["ucb1", "ucb1"], 10, 100), "two policies are called 'ucb1'"),
+        (lambda: cr.simulate([0.1, 0.2], "ucb1", 10, 100), "problem must be a Problem"),  # type: ignore[arg-type]
+        (lambda: cr.simulate(TWO, "ucb1", 0, 100), "runs"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, -5), "horizon"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100.5), "horizon"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100, threads=0), "threads"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100, record=[5, 4]), "ascending times"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100, record=[5, 400]), "between 0 and the horizon"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100, record=[5.5]), "whole numbers of draws"),
+        (lambda: cr.simulate(TWO, "ucb1", 10, 100, record=0), "record"),
+        (lambda: cr.simulate(simulator.normal([1.0]), "ucb1", 2, 9), "needs to know the range"),
+        (
+            lambda: cr.simulate(
+                simulator.normal(
+                    [1.0], bounds=(-9, 9), costs=simulator.gamma_costs([1.0], 1.0)
+                ),
+                "ucb1", 2, 9,
+            ),
+            "how much a draw may cost",
+        ),
+        (
+            lambda: cr.simulate(TWO, UCB1(scaling="per-arm"), 10, 100),
+            "the simulator scales payoffs by one range",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(cr.PlanError, match=message):
+        call()
+
+
+def test_to_import_croupier_and_run_it_loads_no_compiler() -> None:
+    code = (
+        "import sys, croupier as cr; cr.estimate({'a': lambda rng, n: rng.random(n)}, draws=99);"
+        "problem = cr.simulator.uniform([0.01]); print('numba' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
+
+
+def test_the_floor_of_the_default_policy_is_kept() -> None:
+    draws = 10_000
+    sim = cr.simulate(TWO, {"more": VarianceThompson(floor=5.0), "none": VarianceThompson(floor=0)},
+                      50, draws, rng=3)  # fmt: skip
+    assert sim["more"].pulls[:, -1].min() >= 0.9 * 5 * math.sqrt(draws / 2)
+    assert sim["none"].suboptimal[:, -1].mean() < sim["more"].suboptimal[:, -1].mean()
