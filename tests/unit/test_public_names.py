@@ -16,7 +16,7 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Learner", "Outcome", "Plan", "PlanError", "Progress", "Result", "StoreError", "Table",
-    "__version__", "estimate", "policies", "scalar", "stratify",
+    "__version__", "estimate", "policies", "scalar", "simulate", "simulator", "stratify",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython"]
@@ -64,7 +64,8 @@ def test_every_module_says_what_lives_in_it_and_keeps_its_promises(module: str) 
 
 
 @pytest.mark.parametrize(
-    "package", ["croupier", "croupier.arms", "croupier.paper", "croupier.policies"]
+    "package",
+    ["croupier", "croupier.arms", "croupier.paper", "croupier.policies", "croupier.simulator"],
 )
 def test_no_module_bears_the_name_of_a_public_function(package: str) -> None:
     loaded = importlib.import_module(package)

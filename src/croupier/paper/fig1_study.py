@@ -78,7 +78,7 @@ class TwoArms:
 
     `variances` and `extras` span the grid, `curves` are the cells that are followed in time
     (None: two that suit the shape). `default_runs` are those of croupier's default policy, where
-    they are to be fewer than the others, as they take longer; 0 leaves it out.
+    they are to be other than those of the paper's; 0 leaves it out.
 
     >>> study = TwoArms(shape="uniform", runs=50, horizon=1000)
     >>> len(study.cells), len(study.impossible)

@@ -279,7 +279,7 @@ def play_index_ahead(
             chance[k] = chance_of(laws.parameters[k, 2])
             flip[k] = _ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
-    # Of two values `sums` counts the tops; of others it is the mean, and `m2` the central sum.
+    # Of two values `sums` counts the tops; of others the mean and the central sum are kept.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     bound, level = np.empty(arms), np.empty(arms)  # KL-UCB's latest, and at which level
@@ -287,6 +287,7 @@ def play_index_ahead(
         s = streams(keys[run], arms + 1)
         drawn[:] = 0
         sums[:] = 0
+        mean[:] = 0
         m2[:] = 0
         level[:] = -1
         mark = time = leader = 0
