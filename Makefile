@@ -13,7 +13,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
-  bench-policies lint format clean
+  bench-policies bench-simulator lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, dea
 
 bench-policies: $(RIVALS) ## decisions per second, beside other bandit libraries (a minute)
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.rivals $(ARGS)
+
+bench-simulator: $(RIVALS) ## a simulated step, beside other libraries and unskipped (minutes)
+	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.simulator $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from statistics import geometric_mean
 
 from benchmarks import figure1, report
 from benchmarks.families import FAMILIES
@@ -114,6 +115,52 @@ def _speed() -> str:
     return markdown(["library", "version", "policy", *columns], rows)
 
 
+def _simulator_rivals() -> str:
+    """Return nanoseconds per step of every library, and how many times croupier's they are."""
+    rows = report.read("simulator-rivals")
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    lines: dict[tuple[str, str, str], dict[str, str]] = {}
+    for arms in dict.fromkeys(row["arms"] for row in rows):
+        some = [row for row in rows if row["arms"] == arms]
+        for row in some:
+            who, cell = f"{row['library']} {row['version']}", _whole(row["ns a step"])
+            if row["library"] == "croupier":
+                who = "croupier" if row["plays"] == "ahead" else "croupier, `skip=False`"
+            else:
+                times = _whole(row["to croupier's"])
+                cell += f" ({times} ×)"
+            lines.setdefault((arms, who, row["steps"]), {})[row["policy"]] = cell
+        if wanted := {row["policy"]: f"≥ {row['wanted']} ×" for row in some if row["wanted"]}:
+            lines[arms, "wanted of each", ""] = wanted
+    body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
+    return _measured(["arms", "library", "steps", *policies], body)
+
+
+def _whole(number: str) -> str:
+    """Return three digits, and more of what is larger.
+
+    >>> _whole("1.3853"), _whole("70.82"), _whole("14832.7")
+    ('1.39', '70.8', '14833')
+    """
+    value = float(number)
+    return f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def _simulator_ahead() -> str:
+    """Return how many times as fast skipping ahead is, in every cell, and the geometric means."""
+    rows = report.read("simulator-ahead")
+    cells = list(dict.fromkeys((row["V1"], row["extra"]) for row in rows))
+    body = []
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        some = [row for row in rows if row["policy"] == policy]
+        ratios = {(row["V1"], row["extra"]): float(row["ratio"]) for row in some}
+        mean = geometric_mean(ratios.values())
+        shown = [f"{ratios[cell]:.3g}" if cell in ratios else "-" for cell in cells]
+        body.append([policy, *shown, f"{mean:.3g}", f"≥ {some[0]['wanted']}"])
+    header = ["policy", *(f"{first}, {extra}" for first, extra in cells)]
+    return _measured([*header, "geometric mean", "wanted"], body)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -126,6 +173,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig1-kl-ucb-over-ucb-v": lambda: _measured(*figure1.kl_ucb_over_ucb_v()),
     "fig1-curves": lambda: _measured(*figure1.curves()),
     "policies-speed": _speed,
+    "simulator-rivals": _simulator_rivals,
+    "simulator-ahead": _simulator_ahead,
 }
 
 

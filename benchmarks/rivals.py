@@ -27,8 +27,8 @@ from benchmarks import pages, report
 POLICY = cr.policies.UCB1(bounds=(0, 1))
 ARMS = 16
 KEY = ("library",)
-MISSING = """{name} is not installed. `make bench-policies` installs it beside croupier, into a
-virtual environment of its own. By hand:
+MISSING = """{name} is not installed. `make bench-policies` and `make bench-simulator` install it
+beside croupier, into a virtual environment of its own. By hand:
     pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
 
 

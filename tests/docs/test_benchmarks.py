@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import doctest
 import re
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
-from benchmarks import coverage, efficiency, pages, report
+from benchmarks import coverage, efficiency, pages, report, simulator
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
 
@@ -60,7 +64,9 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     assert coverage.verdict("promised", "fixed", 0.95, 0.003) == "ok"
 
 
-@pytest.mark.parametrize("page", ["efficiency.md", "honesty.md", "policies.md", "paper/figure1.md"])
+@pytest.mark.parametrize(
+    "page", ["efficiency.md", "honesty.md", "policies.md", "simulator.md", "paper/figure1.md"]
+)
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
     text = (pages.DOCS / page).read_text("utf-8")
     tables = re.findall(r"<!-- table: (\S+) -->\n\n(.*?)\n\n<!-- end -->", text, re.S)
@@ -73,3 +79,115 @@ def test_every_family_was_measured() -> None:
     measured = {row["family"] for row in report.read("efficiency")}
     assert measured == set(FAMILIES)
     assert {row["family"] for row in report.read("coverage")} == set(coverage.CASES)
+
+
+@pytest.mark.parametrize("module", [pages, simulator])
+def test_the_examples_of_a_benchmark_hold(module: ModuleType) -> None:
+    failed, tried = doctest.testmod(module)
+    assert tried
+    assert not failed
+
+
+def test_the_least_time_per_step_counts_and_making_ready_does_not() -> None:
+    now = 0.0
+
+    def lasting(*seconds: float) -> Callable[[], Callable[[], object]]:
+        left = list(seconds)
+
+        def play() -> None:
+            nonlocal now
+            now += left.pop(0)
+
+        def prepare() -> Callable[[], object]:
+            nonlocal now
+            now += 1000
+            return play
+
+        return prepare
+
+    timed = {"a": simulator.Timed(lasting(8, 4, 6), 2), "b": simulator.Timed(lasting(5, 7, 9), 1)}
+    assert simulator.least_seconds(timed, 3, lambda: now) == {"a": 2, "b": 5}
+
+
+def test_a_ratio_is_wanted_of_the_others_with_two_arms() -> None:
+    seconds = {
+        simulator.Case(arms, policy, library, plays, steps): 1e-9
+        for arms in simulator.ARMS
+        for policy in simulator.POLICIES
+        for library, plays, steps in (("croupier", "ahead", simulator.HORIZON), ("x", "X", 9))
+    }
+    rows = simulator.rival_rows(seconds, {"croupier": "1", "x": "1"})
+    wanted = {row["policy"]: row["wanted"] for row in rows if row["wanted"]}
+    assert wanted == simulator.WANTED
+    assert {(row["arms"], row["library"]) for row in rows if row["wanted"]} == {(2, "x")}
+
+
+@pytest.mark.parametrize("arms", simulator.ARMS)
+def test_others_are_paid_as_the_policies_in_the_simulator_are(arms: int) -> None:
+    variances = np.array(simulator.VARIANCES[arms])
+    assert len(variances) == arms
+    paid, won = np.array(simulator.payoffs(arms)), np.array(simulator.wins(arms))
+    mean = 1 - (variances + 0.25)
+    # Five standard errors of 10 000 tosses, of which none has a deviation above 1/2.
+    assert np.abs(paid.mean(axis=1) - mean).max() < 5 * 0.5 / 100
+    assert np.abs(won.mean(axis=1) - mean).max() < 5 * 0.5 / 100
+    assert set(np.unique(won)) == {0, 1}
+    low, high = 0.5 - np.sqrt(variances), 0.5 + np.sqrt(variances)
+    assert paid.min(axis=1) == pytest.approx(1 - high**2)
+    assert paid.max(axis=1) == pytest.approx(1 - low**2)
+
+
+def test_a_simulation_is_timed_by_its_steps_and_is_the_same_at_every_round() -> None:
+    timed = simulator.simulation("ucb1", (0.08, 0.18), runs=3, horizon=500, skip=True)
+    first, second = timed.prepare()(), timed.prepare()()
+    assert timed.steps == 1500
+    assert first["ucb1"].pulls[:, -1].sum() == timed.steps
+    assert np.array_equal(first["ucb1"].pulls, second["ucb1"].pulls)
+
+
+def test_the_simulator_was_as_fast_as_wanted_when_it_was_measured() -> None:
+    rivals = [row for row in report.read("simulator-rivals") if row["wanted"]]
+    assert {(row["library"], row["policy"]) for row in rivals} == {
+        (library, policy)
+        for library, (names, _) in simulator.RIVALS.items()
+        for policy in names
+        if policy in simulator.WANTED
+    }
+    assert all(float(row["to croupier's"]) >= float(row["wanted"]) for row in rivals)
+    rows = [{**row, "ratio": float(row["ratio"])} for row in report.read("simulator-ahead")]
+    assert len(rows) == len(simulator.POLICIES) * len(simulator.CELLS)
+    assert all(mean["geometric mean"] >= mean["wanted"] for mean in simulator.mean_rows(rows))
+
+
+def test_the_simulator_tables_are_empty_before_anything_was_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    assert pages.TABLES["simulator-rivals"]() == pages.TABLES["simulator-ahead"]() == ""
+
+
+def test_the_simulator_tables_show_times_ratios_and_what_was_wanted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    ours = simulator.Case(2, "ucb1", "croupier", "ahead", simulator.HORIZON)
+    plain = simulator.Case(2, "ucb1", "croupier", "plain", simulator.HORIZON)
+    theirs = simulator.Case(2, "ucb1", "x", "U", 9)
+    seconds = {ours: 2e-9, plain: 6.6e-8, theirs: 5e-6}
+    rows = simulator.rival_rows(seconds, {"croupier": "1", "x": "2.0"})
+    report.write("simulator-rivals", rows, ("library", "plays"))
+    assert pages.TABLES["simulator-rivals"]().splitlines()[2:] == [
+        "| 2 | croupier | 1000000 | 2 |",
+        "| 2 | croupier, `skip=False` | 1000000 | 66 |",
+        "| 2 | x 2.0 | 9 | 5000 (2500 ×) |",
+        "| 2 | wanted of each |  | ≥ 1000 × |",
+    ]
+    cells = [("ucb1", 0.1, 0.1), ("ucb1", 0.1, 0.2)]
+    skipping = {(*cell, True): 1e-9 for cell in cells}
+    one_by_one = {(*cell, False): 1e-9 * ratio for cell, ratio in zip(cells, (2, 8), strict=True)}
+    report.write("simulator-ahead", simulator.ahead_rows(skipping | one_by_one), ("extra",))
+    assert pages.TABLES["simulator-ahead"]().splitlines() == [
+        "| policy | 0.1, 0.1 | 0.1, 0.2 | geometric mean | wanted |",
+        "| --- | --- | --- | --- | --- |",
+        "| ucb1 | 2 | 8 | 4 | ≥ 5 |",
+    ]
