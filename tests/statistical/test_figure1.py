@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 import croupier as cr
@@ -22,6 +24,6 @@ def test_the_shape_of_the_draws_does_not_turn_the_order(shape: str) -> None:
     problem = getattr(cr.simulator, shape)([0.02, 0.08])
     sim = cr.simulate(problem, ["thompson", "kl-ucb", "ucb1"], 200, 20_000, rng=2014)
     order = list(sim.values())
-    for better, worse in zip(order, order[1:], strict=False):
+    for better, worse in pairwise(order):
         error = (better.stderr[-1] ** 2 + worse.stderr[-1] ** 2) ** 0.5
         assert worse.mean_regret[-1] - better.mean_regret[-1] > 4 * error
