@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.draws import Batch, Draws, Outcome
     from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
+    from croupier.merging import merge
     from croupier.plan import Plan
     from croupier.result import Result
     from croupier.run import estimate
     from croupier.simulator.simulation import simulate
+    from croupier.store.log import Store
+    from croupier.store.reading import open_run
     from croupier.strata import stratify
     from croupier.table import Progress, Table
 
@@ -43,10 +46,13 @@ __all__ = [
     "PlanError",
     "Progress",
     "Result",
+    "Store",
     "StoreError",
     "Table",
     "__version__",
     "estimate",
+    "merge",
+    "open_run",
     "policies",
     "scalar",
     "simulate",
@@ -61,10 +67,13 @@ _HOMES = {
     "arms.base": ("Arm", "Learner", "scalar"),
     "draws": ("Batch", "Draws", "Outcome"),
     "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),
+    "merging": ("merge",),
     "plan": ("Plan",),
     "result": ("Result",),
     "run": ("estimate",),
     "simulator.simulation": ("simulate",),
+    "store.log": ("Store",),
+    "store.reading": ("open_run",),
     "strata": ("stratify",),
     "table": ("Progress", "Table"),
 }

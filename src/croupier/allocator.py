@@ -15,7 +15,7 @@ from croupier.arms.base import Learner
 from croupier.combine import Combiner, as_combiner, name_of, pool
 from croupier.draws import Batch, Draws, Floats, Outcome
 from croupier.errors import ArmError, PlanError
-from croupier.history import History
+from croupier.history import History, Rows
 from croupier.intervals import Anytime, FixedSize, Interval, half_width
 from croupier.lane import Lane
 from croupier.ledger import Ledger
@@ -166,16 +166,21 @@ class Allocator:
         affordable = self._affordable(decided.arm, decided.size, draws_left, cost_left)
         if affordable is None:
             return None
-        arm, size = affordable
-        self._decisions.popleft()
+        return self._put_out(*affordable)
+
+    def _put_out(self, arm: int, size: int) -> Batch:
+        decided = self._decisions.popleft()
         self._pending[decided.arm] -= decided.size
         self._pending[arm] += size
         ticket, self._asked = self._asked, self._asked + 1
         name = self.plan.names[arm]
-        chunk = max(1, _CHUNK // len(self._ledger.exponent))
-        batch = Batch(ticket, name, size, self.plan.seed, chunk, decided.states.get(name))
+        batch = self._batch(ticket, name, size, decided.states.get(name))
         self._out[ticket] = batch
         return batch
+
+    def _batch(self, ticket: int, name: str, size: int, state: Any) -> Batch:
+        chunk = max(1, _CHUNK // len(self._ledger.exponent))
+        return Batch(ticket, name, size, self.plan.seed, chunk, state)
 
     def _decide(self) -> None:
         """Decide the next ticket, on what has been told when it may be told no more."""
@@ -282,18 +287,22 @@ class Allocator:
 
     def restore(self, outcome: Outcome) -> None:
         """Take a stored outcome, with its own arm and size, in place of the next ticket's ask."""
+        self.ask_again(outcome)
+        self.tell(outcome)
+
+    def ask_again(self, outcome: Outcome) -> Batch:
+        """Return the batch that a stored outcome came of, in place of the next ticket's ask.
+
+        It is out until the outcome is told, as any other: so a replay with more than one batch
+        out makes the decisions that the run made.
+        """
         self._leave()
         if outcome.ticket != self._asked or not self._decisions:
             raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self._asked}")
         if outcome.arm not in self._index:
             raise PlanError(f"ticket {outcome.ticket} is of {outcome.arm!r}, no arm of the plan")
         self._check_components(outcome)
-        decided = self._decisions.popleft()
-        self._pending[decided.arm] -= decided.size
-        self._pending[self._index[outcome.arm]] += outcome.size
-        self._asked += 1
-        self._arrived[outcome.ticket] = outcome
-        self._settle()
+        return self._put_out(self._index[outcome.arm], outcome.size)
 
     def _outcome(self, asked: Batch, draws: Draws) -> Outcome:
         if draws.costs is not None and self.plan.unit == "draws":
@@ -398,6 +407,69 @@ class Allocator:
             self._decide()
         self._lane = None  # last: whatever interrupts this, it can be done again
 
+    # -- snapshots
+
+    @property
+    def asked(self) -> int:
+        """How many tickets were asked for: the next one's number."""
+        return self._asked if self._lane is None else len(self._lane.arms)
+
+    @property
+    def out(self) -> tuple[Batch, ...]:
+        """The batches that are out, in the order of their tickets."""
+        return tuple((self._out if self._lane is None else self._lane.out()).values())
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return all that a run has come to, but for its history: what `go_on_from` takes.
+
+        None while an outcome waits for an older ticket. Its arrays are the table's own: write
+        them down before the next tell.
+        """
+        self._leave()
+        if self._arrived:
+            return None
+        names = self.plan.names
+        ahead = [
+            (True, self._index[batch.arm], batch.size, {batch.arm: batch.state})
+            for batch in self._out.values()
+        ]
+        ahead += [(False, *decided) for decided in self._decisions]
+        return {
+            "told": self._told,
+            "reported": self._reported,
+            "components": self._components,
+            "ledger": dict(vars(self._ledger)),
+            "tails": {names[arm]: dict(vars(tail)) for arm, tail in self._tails.items()},
+            "pending": self._pending,
+            "ahead": ahead,
+            "policy": self._policy_state,
+            "states": dict(self._states),
+            "interval": {"name": self.interval.name, **vars(self.interval)},
+        }
+
+    def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
+        """Go on where a snapshot was taken; `rows` are those of all that had been told."""
+        self._leave()
+        interval = replace(self.interval, **_but(snapshot["interval"], "name"))  # type: ignore[type-var]
+        ledger = Ledger.from_state(snapshot["ledger"], self._ledger)
+        tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
+        self._ledger, self._interval = ledger, interval
+        self._history.take(rows)
+        self._tails = {self._index[name]: tail for name, tail in tails.items()}
+        self._told = self._asked = snapshot["told"]
+        self._reported, self._components = snapshot["reported"], snapshot["components"]
+        self._pending = snapshot["pending"]
+        self._policy_state, self._states = snapshot["policy"], snapshot["states"]
+        self._out.clear()
+        self._decisions.clear()
+        for asked, arm, size, states in snapshot["ahead"]:
+            if asked:
+                name = self.plan.names[arm]
+                self._out[self._asked] = self._batch(self._asked, name, size, states[name])
+                self._asked += 1
+            else:
+                self._decisions.append(_Decision(arm, size, states))
+
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
@@ -465,6 +537,10 @@ def _plan(
         combine=name_of(combiner),
         **settings,
     )
+
+
+def _but(things: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {key: thing for key, thing in things.items() if key != name}
 
 
 def _few(things: Collection[Any]) -> str:

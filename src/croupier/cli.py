@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
+import socket
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -72,6 +76,9 @@ def demo(
         "croupier-demo.png"
     ),
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Write no picture.")] = False,
+    store: Annotated[
+        Path | None, typer.Option(help="A file for the run to survive in, and to go on with.")
+    ] = None,
 ) -> None:
     """Price an Asian option with six arms, and say what that saved."""
     from croupier import demo as asian
@@ -79,15 +86,29 @@ def demo(
     console = Console(highlight=False)
     with _errors_in_one_line():
         console.print(f"{asian.TITLE}\n")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _signals_interrupt():
             warnings.simplefilter("ignore", CroupierWarning)  # the table shows them
-            result = asian.price(seconds, seed=seed)
+            result = asian.price(seconds, seed=seed, store=store)
         _print_result(console, result)
         _print_savings(console, result)
         if not no_picture:
             _write_picture(console, result, picture)
         if result.stopped == "interrupted":
             raise KeyboardInterrupt
+
+
+@app.command()
+def show(
+    path: Annotated[Path, typer.Argument(help="The store of a run, as in estimate(store=...).")],
+) -> None:
+    """Show a stored run: how far it is, whether it goes on, and its result so far."""
+    console = Console(highlight=False)
+    with _errors_in_one_line():
+        run = croupier.open_run(path)
+        console.print(str(run.status), markup=False, soft_wrap=True)
+        if run.status.tickets:
+            console.print()
+            _print_result(console, run.result())
 
 
 @app.command()
@@ -217,15 +238,66 @@ def _print_wins(console: Console, figure: Figure1, seconds: float | None = None)
     console.print(f"\n{cells}, {cpu} of CPU time in all{wall}")
 
 
+#: An interrupted run may use so many seconds to come to its end; its store is whole at any time.
+_GRACE = 10.0
+
+#: The exit code of an interrupted command, by the signal that came last.
+_interrupted_by = signal.SIGINT
+
+
+@contextmanager
+def _signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM interrupt a run as Ctrl-C does, and end it by force after the grace time."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears of signals
+        return
+
+    def interrupt(number: int, _: object) -> None:
+        global _interrupted_by
+        _interrupted_by = signal.Signals(number)
+        raise KeyboardInterrupt
+
+    # Python calls a handler between two of its own steps: an arm that is deep in other code has
+    # to be watched from a thread, which the system wakes.
+    awake, wake = socket.socketpair()
+    wake.setblocking(False)
+    ended = threading.Event()
+    threading.Thread(target=_end_by_force, args=(awake, ended), daemon=True).start()
+    woken = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number in wanted:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(woken)
+        ended.set()
+        wake.close()
+
+
+def _end_by_force(awake: socket.socket, ended: threading.Event) -> None:
+    """Wait for a signal, then for the end of the run, and if that does not come, make it."""
+    with awake:
+        number = awake.recv(1)
+    if number and not ended.wait(_GRACE):
+        os._exit(128 + number[0])
+
+
 @contextmanager
 def _errors_in_one_line() -> Iterator[None]:
-    """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C."""
+    """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C, 143 for TERM."""
+    global _interrupted_by
+    _interrupted_by = signal.SIGINT
     try:
         yield
     except KeyboardInterrupt as interrupt:
         if text := str(interrupt):
             Console(stderr=True).print(text, markup=False, soft_wrap=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(128 + _interrupted_by) from None
     except CroupierError as error:
         line = Text(f"error: {error}", "red")
         Console(stderr=True).print(line, soft_wrap=True)

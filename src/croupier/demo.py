@@ -9,6 +9,7 @@ motion as standard normals, one row per path.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, log, sqrt
@@ -152,13 +153,19 @@ ARMS: Final[dict[str, Callable[[np.random.Generator, int], Floats]]] = {
 }
 
 
-def price(seconds: float = 3.0, *, seed: int | None = None, progress: bool | None = None) -> Result:
+def price(
+    seconds: float = 3.0,
+    *,
+    seed: int | None = None,
+    progress: bool | None = None,
+    store: str | os.PathLike[str] | None = None,
+) -> Result:
     """Price the option with all arms in so many seconds.
 
     >>> abs(price(0.2, seed=7).value - PRICE) < 0.1
     True
     """
-    return estimate(ARMS, seconds=seconds, rng=seed, progress=progress)
+    return estimate(ARMS, seconds=seconds, rng=seed, progress=progress, store=store)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from croupier.intervals import FixedSize, Interval, half_width
 from croupier.ledger import Ledger
 from croupier.tally import FLAT
 
-__all__ = ["Curve", "History"]
+__all__ = ["Curve", "History", "Rows"]
 
 
 class Curve(NamedTuple):
@@ -23,6 +23,19 @@ class Curve(NamedTuple):
     row: NDArray[np.int64]
     value: Floats
     half_width: Floats
+
+
+class Rows(NamedTuple):
+    """The rows of a history as it holds them.
+
+    `numbers` has the columns ticket, arm, size, cost and cost_m2; `moments` origin, exponent,
+    mean, M2, M3, M4 of every component; `values` are the draws of each, if they were kept.
+    """
+
+    numbers: Floats
+    moments: Floats
+    scalar: bool
+    values: list[Floats]
 
 
 class _Row(NamedTuple):
@@ -96,6 +109,17 @@ class History:
             # A new buffer, not a resized one: a history that was handed out keeps the old one.
             self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
             self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
+
+    def take(self, rows: Rows) -> None:
+        """Take rows that were stored, all at once, in place of those that are here."""
+        self._rows, self.scalar = len(rows.numbers), rows.scalar
+        self._numbers, self._moments, self._values = rows.numbers, rows.moments, rows.values
+
+    def rows(self) -> Rows:
+        """Return all rows; the arrays are copies."""
+        rows = slice(0, self._rows)
+        parts = self._numbers[rows].copy(), self._moments[rows].copy()
+        return Rows(*parts, self.scalar, list(self._values))
 
     def view(self, interval: Interval) -> History:
         """Return the history as it is now, for a result: later batches do not show in it."""

@@ -8,7 +8,7 @@ power of two per component (see `tally`); draws multiplied by a power of two giv
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -133,6 +133,20 @@ class Ledger:
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, np.ndarray) else value)
         return twin
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
+        """Return the ledger whose ``vars`` these are; `like` is one of as many arms."""
+        ledger = cls(len(like), measured=like.measured)
+        for name, mine in vars(ledger).items():
+            its = state[name]
+            # Of an array only the last axis, the components, may be another.
+            fits = np.shape(its)[:-1] == np.shape(mine)[:-1] and type(its) is type(mine)
+            if name != "origin" and not (fits and np.ndim(its) == np.ndim(mine)):
+                raise ValueError(f"not a ledger of {len(like)} arms: {name} is {its!r:.50}")
+        vars(ledger).update(state)
+        ledger._ones.flags.writeable = False
+        return ledger
 
     # -- what a decision reads
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["ArmRow", "ArmRows", "Result"]
+__all__ = ["ArmRow", "ArmRows", "Result", "Runs"]
 
 T = TypeVar("T")
 
@@ -50,6 +50,20 @@ class ArmRow:
     cost_per_draw: float | None
     efficiency: float | None
     values: Floats | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs that a merged result was made of, in their order.
+
+    `agreement` is the p-value of the hypothesis that all of them estimate the same quantity; None,
+    or NaN in an array, if that cannot be tested.
+    """
+
+    seeds: tuple[int, ...]
+    values: tuple[Any, ...]
+    stderrs: tuple[Any, ...]
+    agreement: Any
 
 
 class ArmRows:
@@ -109,7 +123,7 @@ class Result:
     `interval` is (low, high) at `confidence`; `stopped` the reason why the run ended; `agreement`
     the p-value of the hypothesis that all arms share one mean (None, or NaN in an array, if that
     cannot be tested, as between strata); `cost` is in the unit of the budget, `seconds` the wall
-    time of the run.
+    time of the run. `runs` is there if several runs were merged.
     """
 
     value: Any
@@ -129,6 +143,7 @@ class Result:
     _ledger: Ledger
     _pooled: Pooled
     _interval: Interval
+    runs: Runs | None = None
 
     def __post_init__(self) -> None:
         own = (self.value, self.stderr, *self.interval, self.agreement)
@@ -207,7 +222,7 @@ class Result:
     def to_dict(self) -> Summary:
         """Return the result as plain data, ready for JSON but for NaN and infinity."""
         low, high = self.interval
-        return {
+        summary: Summary = {
             "value": _plain(self.value),
             "stderr": _plain(self.stderr),
             "low": _plain(low),
@@ -226,6 +241,10 @@ class Result:
             "warnings": list(self.warnings),
             "arms": [_summary(row) for row in self.arms],
         }
+        if self.runs is not None:
+            agreement = _plain(self.runs.agreement)
+            summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
+        return summary
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the arms as a DataFrame, one row each, indexed by name; NaN: not known."""

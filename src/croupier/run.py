@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from croupier.allocator import Allocator
-from croupier.arms.base import ArmLike, as_arms
+from croupier.arms.base import Arm, ArmLike, as_arms
 from croupier.checks import count_of, fraction_of, positive, weights_of
 from croupier.combine import Combiner, as_combiner, name_of, weights_known_to
 from croupier.errors import CroupierWarning, PlanError
@@ -29,40 +32,53 @@ from croupier.stopping import (
     out_of_time,
     precise,
 )
+from croupier.store.replay import Recorded
 from croupier.table import Progress, Table
 from croupier.views.live import Watch, watching
-from croupier.workers import Serial
+from croupier.workers import Engine, Serial
+
+if TYPE_CHECKING:
+    from croupier.engines import ExecutorLike, Staff
+    from croupier.store.log import Log, Store
 
 __all__ = ["estimate"]
 
+#: How long an interrupted run waits for the batches that are out, in seconds.
+GRACE: Final = 3.0
 
-def play(table: Table, engine: Serial, budget: Budget, rule: Rule, watch: Watch) -> Stop:
+
+def play(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watch) -> Stop:
     """Play a table until a rule stops it or the budget buys nothing more.
 
     Outcomes are told, and stops judged, once per ticket and in ticket order, before the ticket
     `width` later is asked for; batches that are out when the run stops still count.
     """
-    began = time.perf_counter()
     progress = table.progress()
     stop: Stop | None = None
+    for batch in table.out:
+        engine.submit(batch)
     try:
         while True:
-            while stop is None and len(engine) < table.width:
-                left = budget.left(progress, time.perf_counter() - began)
-                if (batch := table.ask(*left)) is None:
+            while (stop is None or engine.behind(table)) and len(engine) < table.width:
+                left = budget.left(progress, engine.clock())
+                if (asked := engine.ask(table, *left)) is None:
                     break
-                engine.submit(batch)
+                engine.submit(asked)
             if not len(engine):
                 return stop or budget.unit
             table.tell(engine.next())
-            progress = table.progress(time.perf_counter() - began)
+            progress = table.progress(engine.seconds)
             reason = rule(progress)
             stop = stop or reason
+            if stop is None:
+                engine.leave_snapshot(table, progress.tickets)
             if watch.due():
                 watch.update(progress, budget.spent(progress))
     except KeyboardInterrupt:
         if not progress.draws:
             raise
+        for outcome in engine.rest(GRACE):
+            table.tell(outcome)
         return "interrupted"
 
 
@@ -126,7 +142,9 @@ def estimate(
     keep_values: bool = False,
     rng: RandomLike = None,
     workers: int | None = None,
+    executor: ExecutorLike | None = None,
     width: int | None = None,
+    store: str | os.PathLike[str] | Store | None = None,
     progress: bool | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Result:
@@ -152,8 +170,14 @@ def estimate(
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
-        workers: The number of processes; only 1, this one, so far.
-        width: How many batches may be out at once; part of what determines the result.
+        workers: The number of processes that draw; by default it is done right here.
+        executor: Who draws instead: an executor of ``concurrent.futures`` (threads, processes,
+            Dask, Ray, MPI), or a function that makes one, so that a broken one can be replaced.
+        width: How many batches may be out at once; it decides the result, which does not depend
+            on the number of workers. By default 1, and twice the number of workers if there are.
+        store: A path, or a `Store`: the file that the run survives in. The same call again goes
+            on where the last one ended, also with a larger budget or another tolerance; `rng` and
+            `width`, if they are left out, are those of the store.
         progress: Show a progress bar; by default when somebody is watching.
         callback: Called with a `Progress` after every batch; returning True stops the run.
 
@@ -171,8 +195,9 @@ def estimate(
     """
     named = as_arms(arms)
     budget = _budget(draws, seconds, cost)
-    if workers is not None and count_of("workers", workers) > 1:
-        raise PlanError(f"workers={workers}: this version plays in one process; leave workers out")
+    if width is not None:
+        width = count_of("width", width)
+    staff = _staff(named, workers, executor, width)
     if callback is not None and not callable(callback):
         raise PlanError(f"callback must be a function of the progress, got {callback!r}")
     chosen, combiner = as_policy(policy), as_combiner(combine)
@@ -186,7 +211,7 @@ def estimate(
         confidence=fraction_of("confidence", confidence),
         objective=weights_of("objective", objective),
         batch=batch,
-        width=1 if width is None else count_of("width", width),
+        width=width or (2 * staff.workers if staff else 1),
         first=2 if scarce else 4,
         clock=clock,
         keep_values=keep_values,
@@ -195,30 +220,72 @@ def estimate(
         cost_bounds=tuple(arm.cost_bounds for arm in named),
         weights=weights_known_to(combiner),
     )
+    log = None if store is None else _log(store)
+    if log is not None:
+        plan = log.plan_for(plan, seed=rng is not None, width=width is not None)
     tolerant, interval = _tolerance(atol, rtol, anytime)
     learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
     table = Allocator(plan, policy=chosen, combine=combiner, interval=interval, learners=learners)
-    engine = Serial(plan, {str(arm.name): arm for arm in named}, digest_of(chosen))
     watched = [] if callback is None else [asked_to(callback)]
     rule = any_of(*watched, *tolerant, *budget.rules())
-    began = time.perf_counter()
-    with watching(progress, plan.unit) as watch:
-        stopped = play(table, engine, budget, rule, watch)
-    if stopped == "callback" and isinstance(table.interval, FixedSize):
-        table.interval = ManyLooks()  # the callback has looked, and more than once
-    result = table.result()
-    doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
-    if stopped == "callback" and not anytime:
-        doubts.append(
-            "a callback stopped the run: the interval allows for many looks at a precision, "
-            "but not for every reason to stop; anytime=True does"
-        )
-    if stopped == "interrupted":
-        doubts.insert(0, "the run was interrupted: its budget is not used up")
+    with log or nullcontext():
+        if log is not None:
+            log.begin(table, learners, whole=callback is not None)
+        with (
+            closing(_engine(plan, named, chosen, staff)) as performing,
+            watching(progress, plan.unit) as watch,
+        ):
+            engine = Recorded(performing, log, time.perf_counter)
+            stopped = play(table, engine, budget, rule, watch)
+        if stopped == "callback" and isinstance(table.interval, FixedSize):
+            table.interval = ManyLooks()  # the callback has looked, and more than once
+        result = table.result()
+        doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
+        if stopped == "callback" and not anytime:
+            doubts.append(
+                "a callback stopped the run: the interval allows for many looks at a precision, "
+                "but not for every reason to stop; anytime=True does"
+            )
+        if stopped == "interrupted":
+            doubts.insert(0, "the run was interrupted: its budget is not used up")
+        elapsed = engine.clock()
+        if log is not None:
+            log.finish(table.interval, stopped, elapsed, doubts)
     for doubt in doubts:
         warnings.warn(doubt, CroupierWarning, stacklevel=_callers())
-    elapsed = time.perf_counter() - began
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(doubts))
+
+
+def _staff(
+    arms: Sequence[Arm], workers: int | None, executor: ExecutorLike | None, width: int | None
+) -> Staff | None:
+    """Return who performs the batches, None for the driver itself."""
+    if workers is None and executor is None:
+        for arm in arms:
+            if arm.timeout is not None:
+                raise PlanError(
+                    f"arm {arm.name!r} has a timeout, and a batch that hangs can be ended in "
+                    "another process only: give workers=1, or more"
+                )
+        return None
+    from croupier.engines import staff_of
+
+    return staff_of(workers, executor, width)
+
+
+def _engine(plan: Plan, arms: Sequence[Arm], policy: Policy, staff: Staff | None) -> Engine:
+    named, digest = {str(arm.name): arm for arm in arms}, digest_of(policy)
+    if staff is None:
+        return Serial(plan, named, digest)
+    from croupier.engines import Pool
+
+    return Pool(plan, named, digest, staff)
+
+
+def _log(store: str | os.PathLike[str] | Store) -> Log:
+    from croupier.store.log import Log, as_store  # sqlite, only where it is wanted
+
+    return Log(as_store(store))
 
 
 def _callers() -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from croupier.result import Result
 from croupier.run import estimate
 from croupier.seeds import RandomLike
 from croupier.table import Progress
+
+if TYPE_CHECKING:
+    from croupier.engines import ExecutorLike
+    from croupier.store.log import Store
 
 __all__ = ["Settings", "optimal_shares", "regret", "stratify"]
 
@@ -38,7 +43,9 @@ class Settings(TypedDict, total=False):
     keep_values: bool
     rng: RandomLike
     workers: int | None
+    executor: ExecutorLike | None
     width: int | None
+    store: str | os.PathLike[str] | Store | None
     progress: bool | None
     callback: Callable[[Progress], object] | None
 

@@ -81,6 +81,17 @@ class Table(Protocol):
     def restore(self, outcome: Outcome) -> None:
         """Take a stored outcome, with its own arm and size, in ticket order."""
 
+    def ask_again(self, outcome: Outcome) -> Batch:
+        """Return the batch of a stored outcome, with its own arm and size; tell it in its turn."""
+
+    @property
+    def asked(self) -> int:
+        """How many tickets were asked for: the next one's number."""
+
+    @property
+    def out(self) -> tuple[Batch, ...]:
+        """The batches that are out, in the order of their tickets."""
+
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands; cheap, because it looks only when asked."""
 

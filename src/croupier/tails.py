@@ -5,7 +5,8 @@ A shape k above 1/2 means an infinite variance: the error bar of such an arm can
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -51,6 +52,15 @@ class Tail:
         self._low: Floats | float = np.inf
         self._high: Floats | float = -np.inf
         self.inspected = 0
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Tail:
+        """Return the tail whose ``vars`` these are."""
+        tail = cls()
+        if vars(tail).keys() != state.keys():
+            raise ValueError(f"not a tail: {', '.join(state)}")
+        vars(tail).update(state)
+        return tail
 
     def add(self, extremes: Floats, inspected: int) -> None:
         """Add the extremes of one outcome, chosen from `inspected` draws."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from croupier.arms.base import Arm
 from croupier.draws import Batch, Outcome
@@ -16,7 +16,7 @@ from croupier.plan import Plan
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
 
-__all__ = ["Serial", "perform"]
+__all__ = ["Engine", "Serial", "perform"]
 
 
 def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) -> Outcome:
@@ -43,12 +43,36 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
         began, begun = time.perf_counter(), clock()
         try:
             returned = draw(rng, size, *state)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             message = f"raised {type(error).__name__}: {error}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
         cost, seconds = clock() - begun, time.perf_counter() - began
         yield Chunk(size, returned, seconds, cost)
         left -= size
+
+
+class Engine(Protocol):
+    """What the loop gives batches to, and takes outcomes from in the order of their tickets.
+
+    `keep` is called with every outcome as soon as it is there, in whatever order.
+    """
+
+    keep: Callable[[Outcome], None]
+
+    def __len__(self) -> int:
+        """Return how many batches are out."""
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch."""
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest batch that is out."""
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Give up what is out, but for what is finished or will be within so many seconds."""
+
+    def close(self) -> None:
+        """Let go of everything that the engine holds."""
 
 
 class Serial:
@@ -57,6 +81,7 @@ class Serial:
     def __init__(self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None) -> None:
         self._plan, self._arms, self._digest = plan, arms, digest
         self._queue: deque[Batch] = deque()
+        self.keep: Callable[[Outcome], None] = lambda outcome: None
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -69,5 +94,14 @@ class Serial:
         """Return the outcome of the oldest batch that is out."""
         batch = self._queue[0]
         outcome = perform(self._plan, self._arms[batch.arm], batch, self._digest)
+        self.keep(outcome)
         self._queue.popleft()
         return outcome
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Give up what is out: nothing of it has been drawn."""
+        self._queue.clear()
+        yield from ()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

@@ -65,8 +65,12 @@ def test_a_case_over_its_limit_is_called_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["efficiency.md", "honesty.md", "policies.md", "simulator.md", "paper/figure1.md"]
-)
+    "page",
+    [
+        "efficiency.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
+        "paper/figure1.md",
+    ],
+)  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
     text = (pages.DOCS / page).read_text("utf-8")
     tables = re.findall(r"<!-- table: (\S+) -->\n\n(.*?)\n\n<!-- end -->", text, re.S)

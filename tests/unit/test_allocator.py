@@ -301,6 +301,28 @@ def test_outcomes_are_restored_in_ticket_order_only() -> None:
         table.restore(outcomes[0])
 
 
+def test_a_replay_that_asks_again_makes_the_decisions_of_the_run() -> None:
+    # Where a budget has cut batches that were out together, what was pending was less.
+    arms = {name: cr.Arm(lambda rng, size: rng.random(size), name=name) for name in "ab"}
+
+    def play(table: cr.Allocator, ask: Callable[[], cr.Batch | None]) -> list[cr.Outcome]:
+        way, outcomes = [], []
+        while len(outcomes) < 60:
+            while len(way) < 4 and (batch := ask()) is not None:
+                way.append(batch)
+            outcomes.append(perform(table.plan, arms[way[0].arm], way.pop(0)))
+            table.tell(outcomes[-1])
+        return outcomes
+
+    first = cr.Allocator(["a", "b"], rng=7, width=4)
+    outcomes = play(first, lambda: first.ask(1 + first.progress().draws // 4))
+    outcomes += [perform(first.plan, arms[batch.arm], batch) for batch in first.out]
+    again = cr.Allocator(["a", "b"], rng=7, width=4)
+    play(again, lambda: again.ask_again(outcomes[again.asked]))
+    assert again.out == first.out
+    assert again.ask() == first.ask()
+
+
 def test_an_outcome_of_an_unknown_arm_is_not_restored() -> None:
     (outcome,) = told(cr.Allocator(["a", "b"], rng=7), 1)
     table = cr.Allocator(["x", "y"], rng=7)

@@ -122,6 +122,48 @@ def test_an_interrupt_before_anything_is_known_exits_with_130(
     assert invoke("demo").exit_code == 130
 
 
+def test_a_stored_run_is_shown_and_gone_on_with(tmp_path: Path) -> None:
+    path = str(tmp_path / "run.db")
+    first = invoke(*RUN, "--no-picture", "--store", path)
+    assert first.exit_code == 0
+    shown = invoke("show", path)
+    assert shown.exit_code == 0
+    assert f"{path}: finished: seconds" in shown.output
+    assert "in 1 call, begun 20" in shown.output
+    result = cr.open_run(path).result()
+    assert result.summary() in shown.output
+    assert "control variate" in shown.output
+    more = invoke("demo", "--seconds", "0.4", "--no-picture", "--store", path)
+    assert more.exit_code == 0
+    assert "seed 7" in more.output
+    assert cr.open_run(path).result().draws > result.draws
+    assert "in 2 calls" in invoke("show", path).output
+
+
+def test_a_run_without_outcomes_is_shown_without_a_table(tmp_path: Path) -> None:
+    def at_once(rng: Any, size: int) -> Any:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run.db"
+    with pytest.raises(KeyboardInterrupt):
+        cr.estimate({"a": at_once}, draws=10, store=path)
+    shown = invoke("show", str(path))
+    assert shown.exit_code == 0
+    assert "not finished: run the same call again" in shown.output
+    assert "0 batches of 1 arms" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"), [("nope.db", "is not there"), ("odd.db", "not a store of croupier")]
+)
+def test_what_is_no_store_is_not_shown(name: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.db").write_bytes(b"something else")
+    done = invoke("show", str(tmp_path / name))
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert complaint in done.stderr
+
+
 def croupier(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-c", "from croupier.cli import main; main()", *arguments]
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)

@@ -15,11 +15,13 @@ import croupier as cr
 
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
-    "Learner", "Outcome", "Plan", "PlanError", "Progress", "Result", "StoreError", "Table",
-    "__version__", "estimate", "policies", "scalar", "simulate", "simulator", "stratify",
+    "Learner", "Outcome", "Plan", "PlanError", "Progress", "Result", "Store", "StoreError", "Table",
+    "__version__", "estimate", "merge", "open_run", "policies", "scalar", "simulate", "simulator",
+    "stratify",
 }  # fmt: skip
 
-HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython"]
+HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython",
+         "loky", "cloudpickle", "distributed", "ray"]  # fmt: skip
 
 MODULES = sorted(
     module.name

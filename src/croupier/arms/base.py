@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from croupier.checks import Range, range_of, unique_names
+from croupier.checks import Range, positive, range_of, unique_names
 from croupier.draws import Draws
 from croupier.errors import PlanError
 
@@ -42,8 +42,10 @@ class Arm:
 
     `draw` returns an array of `size` values, an array (size, d) for d quantities at once, or
     `Draws(values, costs)`; or it is a `Learner`. `bounds` and `cost_bounds` are the known ranges
-    of values and costs, for the policies that need them. `version` tells a stored run when an
-    arm has changed although its name has not.
+    of values and costs, for the policies that need them. `timeout` is how many seconds a batch
+    may take before the arm is taken to hang; it needs workers. Batches grow, to about 3 % of all
+    that was drawn before: be generous. `version` tells a stored run when an arm has changed
+    although its name has not.
 
     >>> import croupier as cr
     >>> coin = cr.Arm(lambda rng, size: rng.random(size) < 0.5, name="coin", bounds=(0, 1))
@@ -56,8 +58,11 @@ class Arm:
     bounds: Range | None = None
     cost_bounds: Range | None = None
     version: str | None = None
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
+        if self.timeout is not None:
+            object.__setattr__(self, "timeout", positive("timeout", self.timeout))
         for name in ("bounds", "cost_bounds"):
             object.__setattr__(self, name, range_of(name, getattr(self, name)))
         if self.name is not None and not isinstance(self.name, str):

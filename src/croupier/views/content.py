@@ -128,6 +128,8 @@ def _took(summary: Summary) -> str:
     if summary["unit"] == "seconds":
         text += f" ({formats.duration(summary['cost'])} inside the arms)"
     stopped = summary["stopped"]
+    if "runs" in summary:
+        return f"{text}, merged from {len(summary['runs']['seeds'])} runs"
     if stopped is None:
         return f"{text}, and going on"
     return f"{text}, {stopped if stopped == 'interrupted' else f'stopped by {stopped}'}"
@@ -138,9 +140,12 @@ def _notes(summary: Summary) -> list[str]:
     notes = []
     if len(summary["arms"]) > 1 and summary["combine"] != "strata":  # these have no mean in common
         notes.append(f"agreement of the arms: {_agreement(summary['agreement'])}")
-    notes.append(
-        f"policy {summary['policy']}, combine {summary['combine']}, seed {summary['seed']}"
-    )
+    seed = f"seed {summary['seed']}"
+    if "runs" in summary:
+        runs = summary["runs"]
+        notes.append(f"agreement of the runs: {_agreement(runs['agreement'])}")
+        seed = f"seeds {', '.join(map(str, runs['seeds']))}"
+    notes.append(f"policy {summary['policy']}, combine {summary['combine']}, {seed}")
     return notes
 
 

@@ -24,6 +24,13 @@ class ArmSummary(TypedDict):
     stderr: NotRequired[float | list[float] | None]  # of mean; else sqrt(variance / draws)
 
 
+class RunsSummary(TypedDict):
+    """The runs that were merged."""
+
+    seeds: list[int]
+    agreement: float | list[float] | None  # p-value; None, or NaN in a list: not testable
+
+
 class Summary(TypedDict):
     """A run and its answer: floats for scalar draws, lists of d floats for vectors.
 
@@ -47,6 +54,7 @@ class Summary(TypedDict):
     seed: int
     warnings: list[str]
     arms: list[ArmSummary]
+    runs: NotRequired[RunsSummary]
 
 
 class History(TypedDict):

@@ -1,0 +1,439 @@
+"""Pool: the driver's side of any executor. Outcomes come back in the order of their tickets.
+
+Whatever time decides here, which worker performs a batch, in which company and how often, the
+outcome of a ticket is the same: it depends on the seed and the ticket alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+)
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pickle import loads
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
+
+from croupier.arms.base import Arm
+from croupier.draws import Batch, Outcome
+from croupier.engines import remote
+from croupier.engines.base import Staff
+from croupier.engines.remote import Failure, Kit
+from croupier.errors import ArmError, CroupierError, PlanError
+from croupier.plan import Plan
+
+if TYPE_CHECKING:
+    from croupier.policies.base import Digest
+
+__all__ = ["Pool"]
+
+#: A ticket is tried so often before it is blamed for the deaths of its workers.
+TRIES: Final = 3
+
+#: A task should last at least so many times what it takes to send one; short batches share one.
+_WORTH: Final = 10
+
+#: What a trip to a worker and back may be taken to last, in seconds, whatever was measured.
+_SHORTEST_TRIP: Final = 2e-4
+_LONGEST_TRIP: Final = 5e-3
+
+#: Nobody waits longer than this without looking up: some systems interrupt no wait that is longer.
+_PATIENCE: Final = 1.0
+
+#: After an arm has failed, older tickets have so many seconds to come back.
+_LAST_WAIT: Final = 1.0
+
+#: So many executors in a row may break before they have taken a single task.
+_USELESS: Final = 3
+
+
+@dataclass(eq=False)
+class _Seat:
+    """An executor, the greeting that it has to answer first, and how many broke without a task."""
+
+    executor: Executor
+    greeting: Future[Any]
+    useless: int = 0
+
+
+@dataclass(eq=False)
+class _Task:
+    """Batches that travel together; `executor` is the one of the seat at that time."""
+
+    batches: Sequence[Batch]
+    seat: _Seat
+    executor: Executor
+    began: float
+
+
+class Pool:
+    """Performs batches on the executors of a staff, and retries what dies with its worker.
+
+    A worker that dies does not end the run: its tickets are sent again, three times at most. An
+    arm that fails does, with an ArmError: that of the oldest ticket, if the older ones come back
+    in time to tell.
+    """
+
+    def __init__(
+        self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None, staff: Staff
+    ) -> None:
+        self._staff, self._arms = staff, arms
+        self.keep: Callable[[Outcome], None] = lambda outcome: None
+        self._kit = Kit(plan, arms, digest)
+        self._blob: bytes | None = None
+        self._key = uuid4().hex
+        self._sent = uuid4().int
+        self._here = False
+        self._out: deque[int] = deque()
+        self._waiting: deque[Batch] = deque()
+        self._tasks: dict[Future[Any], _Task] = {}
+        self._done: dict[int, Outcome] = {}
+        self._failed: dict[int, ArmError] = {}
+        self._impatient = math.inf
+        self._lost: Counter[int] = Counter()
+        self._suspects: set[int] = set()
+        self._pace: dict[str, float] = {}
+        self._arrived: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._seats: list[_Seat] = []
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._out)
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch; a long one is sent at once, short ones wait for company."""
+        self._out.append(batch.ticket)
+        self._waiting.append(batch)
+        if self._seconds(batch) >= self._worth:
+            self._ship()
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest batch that is out."""
+        ticket = self._out[0]
+        self._collect(wait=False)
+        while ticket not in self._done:
+            if ticket in self._failed or time.perf_counter() > self._impatient:
+                raise self._failed[min(self._failed)]
+            self._ship()
+            self._collect(wait=True)
+        self._out.popleft()
+        return self._done.pop(ticket)
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Return what else is finished, or will be within so many seconds; nothing is sent."""
+        until = time.perf_counter() + seconds
+        self._waiting.clear()
+        while True:
+            for future in [future for future in self._tasks if future.done()]:
+                with suppress(CroupierError):
+                    self._settle(future)
+            left = until - time.perf_counter()
+            if not self._tasks or left <= 0:
+                break
+            with suppress(Empty):
+                self._arrived.get(timeout=min(left, _PATIENCE))
+        while self._out:
+            if (outcome := self._done.pop(self._out.popleft(), None)) is not None:
+                yield outcome
+
+    def close(self) -> None:
+        """Let the workers go; what they are still doing is ended, if they are ours."""
+        for future in self._tasks:
+            future.cancel()
+        if self._staff.own and self._seats:
+            idle = all(future.done() for future in self._tasks)
+            # Who is idle can be asked to leave; the others have to be made to.
+            leave = (lambda one: one.shutdown()) if idle else self._staff.dismiss
+            with ThreadPoolExecutor(len(self._seats)) as all_at_once:
+                list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
+        self._seats.clear()
+        remote.forget(self._key)
+
+    # -- the workers
+
+    def _open(self) -> None:
+        """Hire the staff and send it the arms: what cannot be sent is refused here."""
+        seats = self._staff.workers if self._staff.solo else 1
+        if self._staff.solo:
+            self._pack()
+        self._seats += [self._hired() for _ in range(seats)]
+        replies = [self._greeted(seat) for seat in self._seats]
+        if not self._staff.solo:
+            self._here = replies[0] == remote.here()
+            if self._here:
+                self._refuse_timeouts()
+                remote.keep(self._key, self._kit)
+            else:
+                self._pack()
+                self._seats[0].greeting = self._greeting(self._seats[0].executor)
+                self._greeted(self._seats[0])
+        trip = min(self._trip() for _ in range(3))
+        self._worth = _WORTH * min(max(trip, _SHORTEST_TRIP), _LONGEST_TRIP)
+
+    def _trip(self) -> float:
+        """Return how many seconds it takes to a worker and back."""
+        self._sent += 1
+        began = time.perf_counter()
+        self._seats[0].executor.submit(remote.greet, self._key, None, self._sent).result()
+        return time.perf_counter() - began
+
+    def _pack(self) -> None:
+        self._blob = _blob(self._kit)
+        self._key = blake2b(self._blob, digest_size=16).hexdigest()
+
+    def _refuse_timeouts(self) -> None:
+        for arm in self._arms.values():
+            if arm.timeout is not None:
+                raise PlanError(
+                    f"arm {arm.name!r} has a timeout, but a thread cannot be ended: "
+                    "give workers=, or an executor of processes"
+                )
+
+    def _hired(self) -> _Seat:
+        executor = self._staff.hire()
+        try:
+            return _Seat(executor, self._greeting(executor))
+        except Exception as error:
+            raise _unusable(error) from error
+
+    def _greeting(self, executor: Executor) -> Future[Any]:
+        self._sent += 1
+        greeting = executor.submit(remote.greet, self._key, self._blob, self._sent)
+        greeting.add_done_callback(self._arrived.put)
+        return greeting
+
+    def _greeted(self, seat: _Seat) -> str:
+        """Return which process answered a greeting, or say why it cannot work for this run."""
+        try:
+            where, wrong = seat.greeting.result()
+        except (Exception, CancelledError) as error:
+            raise _unusable(error) from error
+        if wrong is not None:
+            raise PlanError(_unloadable(wrong))
+        return str(where)
+
+    def _free(self) -> _Seat | None:
+        """Return a seat that can take a task now."""
+        busy: set[_Seat] = set()
+        if self._staff.solo or self._suspects:
+            busy = {task.seat for future, task in self._tasks.items() if not future.done()}
+        for seat in self._seats:
+            if seat in busy or not seat.greeting.done():
+                continue
+            if not seat.greeting.cancelled() and seat.greeting.exception() is None:
+                return seat
+            self._replace(seat, seat.executor, seat.greeting.exception())
+        return None
+
+    def _replace(self, seat: _Seat, broken: Executor, error: BaseException | None) -> None:
+        """Put a new executor on a seat, unless that has been done already."""
+        if seat.executor is not broken:
+            return
+        if not self._staff.rehire:
+            tickets = ", ".join(str(ticket) for ticket in list(self._out)[:5])
+            raise PlanError(
+                f"the executor broke while tickets {tickets} were out, and an instance cannot be "
+                f"made again ({_named(error)}): give a function that makes one, "
+                "such as executor=lambda: ProcessPoolExecutor(4)"
+            )
+        seat.useless += 1
+        if seat.useless > _USELESS:
+            raise _unusable(error) from error
+        with suppress(Exception):
+            self._staff.dismiss(broken)
+        seat.executor = self._staff.hire()
+        seat.greeting = self._greeting(seat.executor)
+
+    # -- out
+
+    def _seconds(self, batch: Batch) -> float:
+        """Return how long a batch will take, as far as is known; infinity if it is not."""
+        if self._arms[batch.arm].timeout is not None or self._lost[batch.ticket]:
+            return math.inf  # travels alone, so that there is no doubt about whose fault it is
+        return batch.size * self._pace.get(batch.arm, math.inf)
+
+    def _ship(self) -> None:
+        """Send what is waiting, as far as there are seats."""
+        oldest_failed = min(self._failed, default=math.inf)
+        while (
+            self._waiting
+            and self._waiting[0].ticket < oldest_failed
+            and (seat := self._free()) is not None
+        ):
+            batches = [self._waiting.popleft()]
+            seconds = self._seconds(batches[0])
+            while seconds < self._worth and self._waiting:
+                more = self._seconds(self._waiting[0])
+                if more >= self._worth:
+                    break
+                seconds += more
+                batches.append(self._waiting.popleft())
+            self._send(seat, batches)
+
+    def _send(self, seat: _Seat, batches: Sequence[Batch], blob: bytes | None = None) -> None:
+        call: tuple[Any, ...] = (remote.perform_here, self._key, batches)
+        if not self._here:
+            self._sent += 1
+            call = (remote.work, self._key, blob, _sendable(batches), self._sent)
+        task = _Task(batches, seat, seat.executor, time.perf_counter())
+        try:
+            future = seat.executor.submit(*call)
+        except Exception as error:  # it broke, or was shut down, since we looked
+            self._waiting.extendleft(reversed(batches))
+            self._replace(seat, seat.executor, error)
+            return
+        self._tasks[future] = task
+        future.add_done_callback(self._arrived.put)
+
+    # -- back
+
+    def _collect(self, *, wait: bool, patience: float = _PATIENCE) -> None:
+        """Take in what has arrived; if wanted, wait for something to."""
+        if wait and self._arrived.empty():
+            with suppress(Empty):
+                self._settle(self._arrived.get(timeout=min(patience, self._end_hung())))
+        while not self._arrived.empty():
+            self._settle(self._arrived.get())
+
+    def _settle(self, future: Future[Any]) -> None:
+        """Take in what came of a task."""
+        task = self._tasks.pop(future, None)
+        if task is None:  # a greeting
+            return
+        try:
+            reply = future.result()
+        except (Exception, CancelledError) as error:
+            self._bury(task, error)
+            return
+        if reply is None:
+            self._send(task.seat, task.batches, self._blob)
+            return
+        if isinstance(reply, str):
+            self._fail(task.batches[0], _unloadable(reply))
+            return
+        task.seat.useless = 0
+        for batch, packed in zip(task.batches, reply, strict=True):
+            came = packed if self._here else _opened(batch, packed)
+            if isinstance(came, Failure):
+                if came.fatal:
+                    self._fail(batch, came)
+                else:
+                    self._again(batch, came.message)
+                continue
+            self._suspects.discard(batch.ticket)
+            self.keep(came)
+            self._done[batch.ticket] = came
+            self._pace[batch.arm] = came.seconds / came.size
+
+    def _fail(self, batch: Batch, why: Failure | str) -> None:
+        """Remember that a batch failed for good; the run has little patience from now on."""
+        if isinstance(why, Failure):
+            error = why.error()
+        else:
+            error = ArmError(why, arm=batch.arm, ticket=batch.ticket)
+        self._failed.setdefault(batch.ticket, error)
+        self._impatient = min(self._impatient, time.perf_counter() + _LAST_WAIT)
+
+    def _bury(self, task: _Task, error: BaseException) -> None:
+        """Send the batches of a dead worker again, one by one."""
+        if isinstance(error, BrokenExecutor):
+            task.seat.useless = -1  # it was of some use: blame the batch, not the executor
+            self._replace(task.seat, task.executor, error)
+        for batch in reversed(task.batches):
+            self._again(batch, _named(error))
+            if isinstance(error, BrokenExecutor) and self._lost[batch.ticket] == TRIES - 1:
+                # All that was out fails together: who fails alone is the one to blame.
+                self._suspects.add(batch.ticket)
+
+    def _again(self, batch: Batch, cause: str) -> None:
+        self._lost[batch.ticket] += 1
+        if self._lost[batch.ticket] >= TRIES:
+            self._fail(
+                batch,
+                f"its worker died {TRIES} times at this batch of {batch.size} ({cause}); "
+                "does it run out of memory, or crash in compiled code?",
+            )
+        else:
+            self._waiting.appendleft(batch)
+
+    def _end_hung(self) -> float:
+        """Give up on batches that are beyond their timeout; return how long to wait at most."""
+        patience = min(_PATIENCE, max(0.0, self._impatient - time.perf_counter()))
+        if not self._staff.solo:
+            return patience  # workers of others watch the time themselves
+        now = time.perf_counter()
+        for future, task in self._tasks.items():
+            batch = task.batches[0]
+            timeout = self._arms[batch.arm].timeout
+            if timeout is not None and not future.done() and batch.ticket not in self._failed:
+                left = task.began + timeout - now
+                if left <= 0:
+                    self._fail(batch, remote.too_long(timeout))
+                patience = min(patience, max(0.0, left))
+        return patience
+
+
+def _blob(kit: Kit) -> bytes:
+    """Pickle a kit, or name the arm that cannot be sent."""
+    for name, arm in kit.arms.items():
+        try:
+            remote.dumps(arm)
+        except Exception as error:
+            raise PlanError(
+                f"arm {name!r} cannot be sent to another process ({_named(error)}): let it hold "
+                "plain data and open files and connections when it is called, or use threads, "
+                "executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
+            ) from error
+    return remote.dumps(kit)
+
+
+def _sendable(batches: Sequence[Batch]) -> bytes:
+    try:
+        return remote.dumps(batches)
+    except Exception as error:
+        first = batches[0]
+        message = f"its state cannot be sent to another process ({_named(error)})"
+        raise ArmError(message, arm=first.arm, ticket=first.ticket) from error
+
+
+def _opened(batch: Batch, packed: bytes) -> Outcome | Failure:
+    try:
+        came: Outcome | Failure = loads(packed)
+    except Exception as error:
+        message = f"what it learned from its draws cannot be loaded here ({_named(error)})"
+        return Failure(message, batch.arm, batch.ticket, None, "")
+    return came
+
+
+def _unloadable(wrong: str) -> str:
+    return (
+        f"the arms cannot be loaded on a worker ({wrong}): what they import must be installed "
+        "there, or be defined in the script itself"
+    )
+
+
+def _unusable(error: BaseException | None) -> PlanError:
+    return PlanError(
+        f"the workers cannot work ({_named(error)}): is croupier installed where they run, in "
+        "this version, and is the executor still open?"
+    )
+
+
+def _named(error: BaseException | None) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300]

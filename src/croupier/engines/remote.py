@@ -1,0 +1,219 @@
+"""The worker's side: bytes in, bytes out, and nothing is ever raised across the boundary.
+
+An exception that cannot be unpickled would break the pool it comes back to, so all that crosses
+is made of plain data, and pickled here, where a failure can still be reported.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+import reprlib
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from croupier.arms.base import Arm
+from croupier.draws import Batch, Outcome
+from croupier.errors import ArmError, CroupierError
+from croupier.plan import Plan
+from croupier.workers import perform
+
+if TYPE_CHECKING:
+    from croupier.policies.base import Digest
+
+__all__ = ["Failure", "Kit", "dumps", "forget", "greet", "here", "keep", "perform_here", "work"]
+
+
+class Kit(NamedTuple):
+    """What a worker needs to perform any batch of a run: sent once, then known by its key."""
+
+    plan: Plan
+    arms: Mapping[str, Arm]
+    digest: Digest | None
+
+
+class Failure(NamedTuple):
+    """An exception as plain data; `fatal` is False where the machinery failed, not the arm."""
+
+    message: str
+    arm: str
+    ticket: int
+    value: Any
+    traceback: str
+    fatal: bool = True
+
+    def error(self) -> ArmError:
+        """Return the error to raise where the run is."""
+        error = ArmError(self.message, arm=self.arm, ticket=self.ticket, value=self.value)
+        error.add_note(f"on its worker:\n{self.traceback}")
+        return error
+
+
+#: The kits that this process has, by key; a long-lived worker forgets the oldest of them.
+_KITS: dict[str, Kit] = {}
+_KEPT: Final = 8
+
+#: So long after its reply a worker with a hung thread ends: time enough for the reply to leave.
+_LAST_WORDS: Final = 1.0
+
+
+def dumps(thing: Any) -> bytes:
+    """Pickle a thing; lambdas, closures and what a script defines, where cloudpickle is there."""
+    try:
+        import cloudpickle
+    except ImportError:
+        return pickle.dumps(thing, pickle.HIGHEST_PROTOCOL)
+    return bytes(cloudpickle.dumps(thing))
+
+
+def keep(key: str, kit: Kit) -> None:
+    """Remember a kit in this process."""
+    _KITS.pop(key, None)
+    while len(_KITS) >= _KEPT:
+        _KITS.pop(next(iter(_KITS)), None)
+    _KITS[key] = kit
+
+
+def forget(key: str) -> None:
+    """Forget a kit that was for a run which is over."""
+    _KITS.pop(key, None)
+
+
+def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, str | None]:
+    """Load a kit if one is sent; return which process this is, and what went wrong.
+
+    `sending` makes each call unlike all others, for engines that give equal calls one answer.
+    """
+    try:
+        if blob is not None:
+            keep(key, pickle.loads(blob))
+    except BaseException as error:  # whatever a foreign object does when it is unpickled
+        return here(), f"{type(error).__name__}: {_text(error)}"
+    return here(), None
+
+
+def here() -> str:
+    """Return the name of this process, unlike that of any other on any machine."""
+    return f"{platform.node()}/{os.getpid()}"
+
+
+def work(
+    key: str, blob: bytes | None, batches: bytes, sending: int = 0
+) -> list[bytes] | str | None:
+    """Perform batches and return what came of each, or what could not be loaded.
+
+    None: this process does not know the kit, send it along.
+    """
+    if blob is not None and key not in _KITS:
+        _, wrong = greet(key, blob)
+        if wrong is not None:
+            return wrong
+    kit = _KITS.get(key)
+    if kit is None:
+        return None
+    try:
+        asked: Sequence[Batch] = pickle.loads(batches)
+    except BaseException as error:
+        return f"{type(error).__name__}: {_text(error)}"
+    return [_packed(batch, _attempt(kit, batch)) for batch in asked]
+
+
+def perform_here(key: str, batches: Sequence[Batch]) -> list[Outcome | Failure]:
+    """Perform batches in a thread of the driver, where nothing needs to be pickled."""
+    return [_attempt(_KITS[key], batch) for batch in batches]
+
+
+def _attempt(kit: Kit, batch: Batch) -> Outcome | Failure:
+    arm = kit.arms[batch.arm]
+    try:
+        if arm.timeout is not None and not _ended_by_driver:
+            return _in_time(kit, arm, batch, arm.timeout)
+        return perform(kit.plan, arm, batch, kit.digest)
+    except BaseException as error:
+        return _failure(batch, error)
+
+
+#: Whether the driver watches the time itself: it does where a process works for it alone.
+_ended_by_driver = False
+
+
+def watched_by_driver() -> None:
+    """Leave it to the driver to end batches that hang: it can kill, whatever holds the GIL."""
+    global _ended_by_driver
+    _ended_by_driver = True
+
+
+def _in_time(kit: Kit, arm: Arm, batch: Batch, seconds: float) -> Outcome | Failure:
+    """Perform a batch in a thread; give up on it, and then on this process, when it hangs."""
+    came: list[Outcome | Failure] = []
+
+    def attempt() -> None:
+        try:
+            came.append(perform(kit.plan, arm, batch, kit.digest))
+        except BaseException as error:
+            came.append(_failure(batch, error))
+
+    thread = threading.Thread(target=attempt, daemon=True, name=f"ticket {batch.ticket}")
+    thread.start()
+    thread.join(seconds)
+    if came:
+        return came[0]
+    last = threading.Timer(_LAST_WORDS, os._exit, args=(1,))
+    last.daemon = True
+    last.start()
+    return Failure(too_long(seconds), batch.arm, batch.ticket, None, "it was still drawing\n")
+
+
+def too_long(seconds: float) -> str:
+    """Return what is wrong with a batch that hangs."""
+    return f"a batch took longer than its timeout of {seconds:g} s; mend the arm or allow it more"
+
+
+def _failure(batch: Batch, error: BaseException) -> Failure:
+    text = "".join(traceback.format_exception(error))
+    if isinstance(error, ArmError):
+        message = str(error).removeprefix(f"arm {error.arm!r}, ticket {error.ticket}: ")
+        return Failure(message, batch.arm, batch.ticket, _plain(error.value), text)
+    fatal = not isinstance(error, KeyboardInterrupt)  # somebody stopped the worker, not the arm
+    named = str(error) if isinstance(error, CroupierError) else f"{type(error).__name__}: {error}"
+    return Failure(f"failed on its worker, {named}", batch.arm, batch.ticket, None, text, fatal)
+
+
+def _packed(batch: Batch, came: Outcome | Failure) -> bytes:
+    try:
+        return dumps(came)
+    except BaseException as error:
+        named = f"{type(error).__name__}: {_text(error)}"
+        message = f"what it learned from its draws cannot be sent back to the run, {named}"
+        text = traceback.format_exc()
+        return dumps(Failure(message, batch.arm, batch.ticket, None, text))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that any process can read: a number or a short text, else its description."""
+    if value is None or type(value) in (bool, int, float):
+        return value
+    return value if type(value) is str and len(value) < 1000 else _text(value, reprlib.repr)
+
+
+def _text(thing: Any, show: Any = str) -> str:
+    try:
+        return str(show(thing))[:1000]
+    except Exception:
+        return f"<{type(thing).__name__}>"
+
+
+def outlive_no_driver() -> None:
+    """End this process when its parent is gone, so that a killed run leaves no orphans."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="croupier-watch").start()

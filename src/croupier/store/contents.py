@@ -1,0 +1,181 @@
+"""What is in a store, table by table: read and checked; and how two runs differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from croupier.draws import Outcome
+from croupier.errors import StoreError
+from croupier.history import Rows
+from croupier.plan import Plan
+from croupier.store.database import Database, checksum, damaged
+from croupier.store.records import COLUMNS, DETAILS, Records
+
+__all__ = [
+    "calls_in",
+    "contents_in",
+    "contents_of",
+    "differences",
+    "outcomes_in",
+    "plan_in",
+    "records_in",
+    "rows_in",
+    "run_row",
+    "snapshot_in",
+]
+
+#: What a plan says of each arm by itself.
+_PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
+                   "weights": "weight", "learns": "learns"}  # fmt: skip
+
+
+def contents_of(plan: Plan, learns: Collection[str]) -> dict[str, Any]:
+    """Return a plan, and which arms learn, as the plain data that JSON makes of it."""
+    planned: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
+    return {**planned, "learns": [name in learns for name in plan.names]}
+
+
+def run_row(path: Path, plan: Plan, learns: Collection[str]) -> tuple[Any, ...]:
+    """Return the row that says what is run."""
+    try:
+        contents = contents_of(plan, learns)
+    except (TypeError, ValueError) as error:
+        raise StoreError(
+            f"{path} cannot hold the plan: {error}; the parameters of the policy must be numbers "
+            "and strings"
+        ) from error
+    learning = json.dumps(contents.pop("learns"))
+    row = (0, json.dumps(contents, sort_keys=True), learning)
+    return (*row, checksum("run", *row))
+
+
+def contents_in(database: Database) -> dict[str, Any]:
+    """Return the plan of a store as plain data, and which arms learn."""
+    rows = database.rows("SELECT id, plan, arms, checksum FROM run")
+    try:
+        ((number, plan, learns, stored),) = rows
+        if checksum("run", number, plan, learns) != stored:
+            raise ValueError("the plan does not have its checksum")
+        return {**json.loads(plan), "learns": json.loads(learns)}
+    except (ValueError, TypeError) as error:
+        raise damaged(database.path, error) from error
+
+
+def plan_in(database: Database) -> Plan:
+    """Return the plan of a store."""
+    contents = contents_in(database)
+    try:
+        return Plan(**{name: value for name, value in contents.items() if name != "learns"})
+    except (ValueError, TypeError, AttributeError) as error:
+        raise damaged(database.path, error) from error
+
+
+def calls_in(database: Database) -> list[dict[str, Any]]:
+    """Return the calls of `estimate` that a store has seen: who, when, and how they ended."""
+    calls: list[dict[str, Any]] = []
+    for number, content, stored in database.rows("SELECT * FROM calls ORDER BY id"):
+        try:
+            if checksum("calls", number, content) != stored or number != len(calls):
+                raise ValueError(f"call {number!r:.20} does not have its checksum")
+            calls.append(_call(json.loads(content)))
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(database.path, error) from error
+    return calls
+
+
+def _call(call: Any) -> dict[str, Any]:
+    kinds = {"began": str, "pid": int, "host": str, "interval": str, "rho2": float | None,
+             "stopped": str | None, "seconds": float, "doubts": list}  # fmt: skip
+    for name, kind in kinds.items():
+        if not isinstance(call[name], kind):
+            raise ValueError(f"a call with {name} = {call[name]!r:.50}")
+    return {name: call[name] for name in kinds}
+
+
+def records_in(database: Database, names: tuple[str, ...]) -> Records:
+    """Return all outcomes of a store."""
+    try:
+        return Records.read(database.rows(f"SELECT {COLUMNS} FROM outcomes ORDER BY ticket"), names)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise damaged(database.path, error) from error
+
+
+def rows_in(database: Database, records: Records, told: int) -> Rows:
+    """Return the first so many rows of the history, with the draws if they were kept."""
+    values = []
+    kept = database.rows("SELECT 1 FROM details WHERE ticket < 1000 AND drawn IS NOT NULL LIMIT 1")
+    if told and kept:
+        first = islice(outcomes_in(database, records, 0), told)
+        values = [outcome.values for outcome in first if outcome.values is not None]
+    numbers, moments = records.columns(told)
+    return Rows(numbers, moments, records.scalar, values)
+
+
+def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Outcome]:
+    """Read the outcomes from a ticket on, a thousand at a time."""
+    query = f"SELECT {DETAILS} FROM details WHERE ticket >= ? ORDER BY ticket LIMIT 1000"
+    left = int((records.numbers[:, 0] >= first).sum())
+    while left:
+        try:
+            found = records.outcomes(database.rows(query, first))
+            if not found:
+                raise ValueError(f"{left} outcomes have no details")
+        except (ValueError, TypeError, KeyError) as error:
+            raise damaged(database.path, error) from error
+        yield from found.values()
+        left, first = left - len(found), max(found) + 1
+
+
+def snapshot_in(database: Database) -> Mapping[str, str] | None:
+    """Return the last snapshot, its parts still encoded; None if there is none."""
+    rows = database.rows("SELECT * FROM snapshots ORDER BY ticket DESC LIMIT 1")
+    for ticket, content, stored in rows:
+        try:
+            if checksum("snapshots", ticket, content) != stored:
+                raise ValueError(f"the snapshot of ticket {ticket!r:.20} is not what it was")
+            parts: Mapping[str, str] = json.loads(content)
+            return parts
+        except (ValueError, TypeError) as error:
+            raise damaged(database.path, error) from error
+    return None
+
+
+def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return what differs between two runs, field by field, as "field: stored -> now".
+
+    >>> differences(contents_of(Plan(("a", "b"), 7), ()), contents_of(Plan(("a", "c"), 7), ()))
+    ["arms: 'a', 'b' -> 'a', 'c'"]
+    """
+    found = []
+    if stored["names"] != now["names"]:
+        names = [", ".join(map(repr, run["names"])) for run in (stored, now)]
+        found.append(f"arms: {' -> '.join(names)}")
+    for field in (*now, *(name for name in stored if name not in now)):
+        before, after = stored.get(field), now.get(field)
+        if field == "names" or before == after:
+            continue
+        if field in _PER_ARM and stored["names"] == now["names"]:
+            arms = stored["names"]
+            pairs = zip(
+                arms, before or [None] * len(arms), after or [None] * len(arms), strict=True
+            )
+            found += [
+                f"{_PER_ARM[field]} of arm {arm!r}: {one!r} -> {other!r}"
+                for arm, one, other in pairs
+                if one != other
+            ]
+        elif field == "policy":
+            found.append(f"policy: {_described(before)} -> {_described(after)}")
+        elif field not in _PER_ARM:
+            found.append(f"{field}: {before!r} -> {after!r}")
+    return found
+
+
+def _described(policy: Any) -> str:
+    rest = ", ".join(f"{name}={value!r}" for name, value in policy.items() if name != "name")
+    return f"{policy['name']}({rest})"

@@ -1,0 +1,282 @@
+"""Store and Log: what a run writes down, outcome by outcome, and finds again when it goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Protocol, Self
+
+import croupier
+from croupier.checks import choice
+from croupier.draws import Outcome
+from croupier.errors import PlanError, StoreError
+from croupier.history import Rows
+from croupier.intervals import Interval
+from croupier.plan import Plan
+from croupier.store.codec import NotPlainError, decoded, encoded
+from croupier.store.contents import (
+    calls_in,
+    contents_in,
+    contents_of,
+    differences,
+    outcomes_in,
+    plan_in,
+    records_in,
+    rows_in,
+    run_row,
+    snapshot_in,
+)
+from croupier.store.database import Database, Durability, checksum, damaged
+from croupier.store.lock import Lock
+from croupier.store.records import Records, rows_of
+
+__all__ = ["Log", "Snapped", "Store", "as_store"]
+
+#: A snapshot after so many outcomes: to tell them again takes half a second.
+_SNAPSHOT_EVERY: Final = 5_000
+
+#: So many outcomes are read from the file at once.
+_AHEAD: Final = 1_000
+
+
+@dataclass(frozen=True)
+class Store:
+    """The file that a run survives in: ``estimate(..., store=Store("run.db"))``.
+
+    Whatever is stored survives the end of the process, however it ends. A loss of power may take
+    the last moments before it, which are then drawn again; with `durability` "full" not even
+    those, but every outcome waits for the disk.
+
+    >>> import croupier as cr, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = cr.Store(f"{folder.name}/run.db", durability="full")
+    >>> arms = {"coin": lambda rng, size: rng.random(size) < 0.5}
+    >>> first = cr.estimate(arms, draws=1000, rng=7, store=store)
+    >>> more = cr.estimate(arms, draws=5000, store=store)  # goes on where the first one ended
+    >>> more.seed, more.draws, int(more.history.size[: len(first.history)].sum())
+    (7, 5000, 1000)
+    >>> folder.cleanup()
+    """
+
+    path: str | os.PathLike[str]
+    durability: Durability = "normal"
+
+    def __post_init__(self) -> None:
+        choice("durability", self.durability, Durability)
+        if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):
+            raise PlanError(f"store must be a path or a cr.Store, got {self.path!r}")
+        object.__setattr__(self, "path", os.fsdecode(self.path))
+
+
+class Snapped(Protocol):
+    """What a log needs of a table."""
+
+    plan: Plan
+    interval: Interval
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return all that a run has come to, but for its history."""
+
+    def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
+        """Go on where a snapshot was taken."""
+
+
+def as_store(store: str | os.PathLike[str] | Store) -> Store:
+    """Return a store from a path, or as it is."""
+    return store if isinstance(store, Store) else Store(store)
+
+
+class Log:
+    """The one writer of a store; as a context it closes the file and frees the lock.
+
+    `seconds` is the time that the run has taken in earlier calls.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.path, self._durability = Path(store.path), store.durability
+        self.seconds = 0.0
+        self._planned: Plan | None = None
+        if self.path.exists():
+            database = Database.read(self.path, thoroughly=False)
+            with closing(database):
+                self._planned = plan_in(database)
+        self._lock: Lock | None = None
+        self._database: Database | None = None
+        self._read_ahead: dict[int, Outcome] = {}
+
+    # -- the plan
+
+    def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
+        """Return the plan, with the seed and the width of the store where none was given.
+
+        So with the first draws: they depend on the budget, which is not part of the plan.
+        """
+        if (known := self._planned) is None:
+            return plan
+        return replace(
+            plan,
+            first=known.first,
+            seed=plan.seed if seed else known.seed,
+            width=plan.width if width else known.width,
+        )
+
+    # -- begin and end
+
+    def begin(self, table: Snapped, learns: Collection[str] = (), *, whole: bool = False) -> None:
+        """Lock the store, make it if it is new, and bring a table to the last snapshot in it.
+
+        `learns` are the names of arms that learn. With `whole` no snapshot is used: every
+        outcome is told again.
+        """
+        plan = table.plan
+        self._lock = Lock(self.path)
+        self._arms = {name: k for k, name in enumerate(plan.names)}
+        self._like, told = getattr(table, "snapshot", lambda: None)(), 0
+        if self.path.exists():
+            self._agree(plan, learns)  # before anything in the file is touched
+            self._database = Database.write(self.path, self._durability)
+            self._records = records_in(self._database, plan.names)
+            if not whole:
+                told = self._go_on(table)
+        else:
+            row = run_row(self.path, plan, learns)
+            self._database = Database.create(self.path, self._durability, {"run": row})
+            self._records = Records.read([], plan.names)
+        self._last = int(self._records.numbers[:, 0].max(initial=-1))
+        self._new: set[int] = set()
+        self._snapped = told
+        calls = calls_in(self._database)
+        self.seconds = max([self._records.elapsed, *(call["seconds"] for call in calls)])
+        self._number = len(calls)
+        self._call = {
+            "began": datetime.now().astimezone().isoformat(timespec="seconds"),
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "interval": table.interval.name,
+            "rho2": None,
+            "stopped": None,
+            "seconds": self.seconds,
+            "doubts": [],
+        }
+        self._write_call()
+
+    def _agree(self, plan: Plan, learns: Collection[str]) -> None:
+        with closing(Database.read(self.path, thoroughly=False)) as database:
+            stored = contents_in(database)
+        if differing := differences(stored, contents_of(plan, learns)):
+            lines = "".join(f"\n  {line}" for line in differing)
+            raise StoreError(
+                f"{self.path} holds another run (stored -> now):{lines}\n"
+                "give the same arms and settings to go on with it, or another store= for a new run"
+            )
+
+    def finish(self, interval: Interval, stopped: str, seconds: float, doubts: list[str]) -> None:
+        """Write down how the call ended: what stopped it, and what `estimate` had to say."""
+        self._call |= {
+            "interval": interval.name,
+            "rho2": getattr(interval, "rho2", None),
+            "stopped": stopped,
+            "seconds": seconds,
+            "doubts": doubts,
+        }
+        self._write_call()
+
+    def _write_call(self) -> None:
+        content = json.dumps(self._call)
+        row = (self._number, content, checksum("calls", self._number, content))
+        self._open.insert([("calls", row)])
+
+    @property
+    def _open(self) -> Database:
+        if self._database is None:
+            raise StoreError(f"{self.path} is not open: begin first")
+        return self._database
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._database is not None:
+            self._database.close()
+        if self._lock is not None:
+            self._lock.release()
+        self._database = self._lock = None
+
+    # -- outcomes
+
+    def append(self, *outcomes: Outcome, seconds: float = 0.0) -> None:
+        """Store outcomes, in any order of their tickets: all of them, or on an error none.
+
+        `seconds` is how long the run has taken so far. When this returns they are in the file.
+        """
+        rows = []
+        for outcome in outcomes:
+            if outcome.ticket in self:
+                raise StoreError(f"{self.path} has an outcome of ticket {outcome.ticket} already")
+            rows += rows_of(outcome, self._arms[outcome.arm], seconds)
+        self._open.insert(rows)
+        self._new.update(outcome.ticket for outcome in outcomes)
+
+    def __contains__(self, ticket: int) -> bool:
+        return ticket in self._new or self._records.row_of(ticket) is not None
+
+    def behind(self, ticket: int) -> bool:
+        """Tell whether this ticket, or a later one, was stored by an earlier call."""
+        return ticket <= self._last
+
+    def stored(self, ticket: int) -> tuple[Outcome, float] | None:
+        """Return the outcome that an earlier call stored, and the seconds of the run by then."""
+        if ticket > self._last or (row := self._records.row_of(ticket)) is None:
+            return None
+        if ticket not in self._read_ahead:
+            ahead = islice(outcomes_in(self._open, self._records, ticket), _AHEAD)
+            self._read_ahead = {outcome.ticket: outcome for outcome in ahead}
+        if ticket not in self._read_ahead:
+            raise damaged(self.path, f"the outcome of ticket {ticket} has no details")
+        return self._read_ahead[ticket], self._records.elapsed_at(row)
+
+    # -- snapshots
+
+    def snapshot(self, table: Snapped, told: int) -> None:
+        """Store what a run has come to, if that is some time ago and if it can be stored."""
+        if self._like is None or told < self._snapped + _SNAPSHOT_EVERY:
+            return
+        if (state := table.snapshot()) is None:
+            return
+        try:
+            parts = {name: encoded(part, self._like[name]) for name, part in state.items()}
+        except (NotPlainError, UnicodeError):
+            self._like = None  # then the whole run is told again when it is opened
+            return
+        content = json.dumps({"croupier": croupier.__version__, **parts})
+        row = (told, content, checksum("snapshots", told, content))
+        self._open.insert([("snapshots", row)], f"DELETE FROM snapshots WHERE ticket < {told}")
+        self._snapped = told
+
+    def _go_on(self, table: Snapped) -> int:
+        """Bring a table to the last snapshot; return how many tickets it was told by that."""
+        parts = snapshot_in(self._open)
+        if self._like is None or parts is None or parts["croupier"] != croupier.__version__:
+            return 0
+        try:
+            like = self._like
+            state = {name: decoded(parts[name], part) for name, part in like.items()}
+            told = int(state["told"])
+            if told > self._records.contiguous or not told:
+                raise damaged(self.path, f"a snapshot of {told} outcomes, which are not all there")
+            if state["interval"]["name"] != table.interval.name and table.interval.looking:
+                return 0  # another kind of interval has looked at nothing so far
+            state["interval"] = {**state["interval"], "name": table.interval.name}
+            if not hasattr(table.interval, "rho2"):
+                state["interval"].pop("rho2", None)
+            table.go_on_from(state, rows_in(self._open, self._records, told))
+        except (ValueError, TypeError, KeyError, IndexError):
+            return 0  # of another time: the outcomes are all there
+        return told

@@ -1,0 +1,97 @@
+"""Recorded: an engine that draws nothing twice and stores what is new as soon as it is there."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from croupier.draws import Batch, Outcome
+from croupier.errors import ArmError
+from croupier.table import Table
+from croupier.workers import Engine
+
+if TYPE_CHECKING:
+    from croupier.store.log import Log
+
+__all__ = ["Recorded"]
+
+
+class Recorded:
+    """An engine with a memory: every outcome is in the log before anybody is told of it.
+
+    The outcomes of earlier calls come back in their turn, as if they were drawn just now, with
+    the `seconds` that the run had taken then. `timer` counts the seconds of this call.
+    """
+
+    def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
+        self._engine, self._log, self._timer = engine, log, timer
+        self._tickets: deque[int] = deque()
+        self._began = 0.0
+        self.seconds = 0.0
+        self._arrived: dict[int, float] = {}
+        engine.keep = self._store
+        self._begin()
+
+    def _begin(self) -> None:
+        before = 0.0 if self._log is None else self._log.seconds
+        self._began = self._timer() - before
+
+    def clock(self) -> float:
+        """Return the seconds that the run has taken by now, over all calls."""
+        return self._timer() - self._began
+
+    def __len__(self) -> int:
+        return len(self._tickets)
+
+    def behind(self, table: Table) -> bool:
+        """Tell whether there are stored outcomes that were not asked for again."""
+        return self._log is not None and self._log.behind(table.asked)
+
+    def ask(self, table: Table, draws: int | None, cost: float | None) -> Batch | None:
+        """Ask a table for its next batch: that of the log, if it has it."""
+        if self._log is not None and self._log.behind(table.asked):
+            if (found := self._log.stored(table.asked)) is not None:
+                return table.ask_again(found[0])
+            # A later ticket is stored, so this one was out: whatever the budget is now.
+            return table.ask(draws, cost) or table.ask()
+        return table.ask(draws, cost)
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch; one that is in the log is not drawn again."""
+        self._tickets.append(batch.ticket)
+        if self._log is None or self._log.stored(batch.ticket) is None:
+            self._engine.submit(batch)
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest ticket that is out, stored."""
+        found = None if self._log is None else self._log.stored(self._tickets[0])
+        if found is None:
+            try:
+                outcome = self._engine.next()
+            except ArmError:
+                list(self.rest(0.0))  # what else is finished is kept
+                raise
+            seconds = self._arrived.pop(outcome.ticket)
+        else:
+            outcome, seconds = found
+            self._begin()  # to tell again what is known is no part of the run
+        # When the last of those told was there: the same when they are told again.
+        self.seconds = max(self.seconds, seconds)
+        self._tickets.popleft()
+        return outcome
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Return, stored, what else is finished or will be within so many seconds; then nothing."""
+        self._tickets.clear()
+        yield from self._engine.rest(seconds)
+
+    def _store(self, outcome: Outcome) -> None:
+        self._arrived[outcome.ticket] = seconds = self.clock()
+        if self._log is not None and outcome.ticket not in self._log:
+            self._log.append(outcome, seconds=seconds)
+
+    def leave_snapshot(self, table: Any, told: int) -> None:
+        """Between two tickets: leave a snapshot, now and then, where a run can go on from."""
+        if self._log is not None and not self._log.behind(told):
+            self._log.snapshot(table, told)

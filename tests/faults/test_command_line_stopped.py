@@ -1,0 +1,92 @@
+"""SIGINT and SIGTERM on the command line: what is known, its exit code, a store to go on with."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import croupier as cr
+
+COMMAND = [sys.executable, "-c", "from croupier.cli import main; main()", "demo", "--no-picture"]
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of another kind")
+
+
+def wait_for(path: Path, outcomes: int) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if cr.open_run(path).status.tickets >= outcomes:
+                return
+        except cr.StoreError:
+            pass  # not there yet
+        time.sleep(0.05)
+    raise AssertionError(f"no {outcomes} outcomes in a minute")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_what_is_known_and_a_store_to_go_on_with(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.db"
+    command = [*COMMAND, "--seconds", "60", "--seed", "7", "--store", str(path)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for(path, 30)
+    assert cr.open_run(path).status.running
+    run.send_signal(number)
+    said, complained = run.communicate(timeout=15)
+    assert run.returncode == code
+    assert complained == ""
+    assert "the run was interrupted" in " ".join(said.split())
+    assert "95% interval" in said
+    status = cr.open_run(path).status
+    assert (status.stopped, status.running) == ("interrupted", False)
+    assert [one.name for one in tmp_path.iterdir()] == ["run.db"]
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
+    # It goes on from there: two tenths of a second more than it has had.
+    more = [*COMMAND, "--seconds", str(status.seconds + 0.2), "--store", str(path)]
+    done = subprocess.run(more, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    after = cr.open_run(path)
+    assert after.status.tickets > status.tickets
+    assert after.status.plan.seed == 7
+    assert after.status.stopped == "seconds"
+
+
+HANGING = """
+import hashlib
+from croupier import cli, demo
+
+def hangs(rng, size):
+    print("drawing", flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # minutes in C, without looking up
+    return rng.random(size)
+
+cli._GRACE = 1.0
+demo.ARMS = {"hangs": hangs}
+cli.main()
+"""
+
+
+def test_an_arm_that_does_not_look_up_is_left_after_the_grace_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    command = [sys.executable, "-c", HANGING, "demo", "--no-picture", "--store", str(path)]
+    run = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert run.stdout is not None
+    while b"drawing" not in run.stdout.readline():
+        pass
+    began = time.monotonic()
+    run.terminate()
+    code = run.wait(timeout=20)
+    run.stdout.close()
+    assert code == 143
+    assert time.monotonic() - began < 10
+    assert cr.open_run(path).status.tickets == 0
