@@ -13,7 +13,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
-  bench-policies bench-simulator lint format clean
+  bench-parallel bench-delays bench-policies bench-simulator lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ test: lint ## lint, check types and layers, run all but the slow tests
 test-slow: $(INSTALLED) ## run all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
-bench: bench-overhead bench-coverage bench-efficiency ## run all benchmarks: hours
+bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 
 bench-efficiency: $(INSTALLED) ## what is lost against the best arm (about an hour; ARGS="--case ...")
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.efficiency $(ARGS)
@@ -37,6 +37,12 @@ bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; AR
 
 bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
+
+bench-parallel: $(INSTALLED) ## what workers gain and what a width costs (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)
+
+bench-delays: $(INSTALLED) ## 1000 workers in simulated time (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.delays $(ARGS)
 
 bench-policies: $(RIVALS) ## decisions per second, beside other bandit libraries (a minute)
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.rivals $(ARGS)

@@ -94,12 +94,12 @@ def _coverage() -> str:
     return markdown(header, rows)
 
 
-def _overhead() -> str:
-    rows = [[row["what"], row["measured"], row["wanted"]] for row in report.read("overhead")]
+def _measured(name: str) -> str:
+    rows = [[row["what"], row["measured"], row["wanted"]] for row in report.read(name)]
     return markdown(["what", "measured", "wanted"], rows)
 
 
-def _measured(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table, or nothing before anything was measured."""
     return markdown(header, rows) if rows else ""
 
@@ -133,7 +133,7 @@ def _simulator_rivals() -> str:
         if wanted := {row["policy"]: f"≥ {row['wanted']} ×" for row in some if row["wanted"]}:
             lines[arms, "wanted of each", ""] = wanted
     body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
-    return _measured(["arms", "library", "steps", *policies], body)
+    return _table(["arms", "library", "steps", *policies], body)
 
 
 def _whole(number: str) -> str:
@@ -158,7 +158,12 @@ def _simulator_ahead() -> str:
         shown = [f"{ratios[cell]:.3g}" if cell in ratios else "-" for cell in cells]
         body.append([policy, *shown, f"{mean:.3g}", f"≥ {some[0]['wanted']}"])
     header = ["policy", *(f"{first}, {extra}" for first, extra in cells)]
-    return _measured([*header, "geometric mean", "wanted"], body)
+    return _table([*header, "geometric mean", "wanted"], body)
+
+
+def _delays() -> str:
+    rows = report.read("delays")
+    return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -167,14 +172,17 @@ TABLES: dict[str, Callable[[], str]] = {
     "rivals": _rivals,
     "paper-policies": _paper,
     "coverage": _coverage,
-    "overhead": _overhead,
-    "fig1-wins": lambda: _measured(*figure1.wins()),
-    "fig1-winners": lambda: _measured(*figure1.winners()),
-    "fig1-kl-ucb-over-ucb-v": lambda: _measured(*figure1.kl_ucb_over_ucb_v()),
-    "fig1-curves": lambda: _measured(*figure1.curves()),
+    "overhead": lambda: _measured("overhead"),
+    "fig1-wins": lambda: _table(*figure1.wins()),
+    "fig1-winners": lambda: _table(*figure1.winners()),
+    "fig1-kl-ucb-over-ucb-v": lambda: _table(*figure1.kl_ucb_over_ucb_v()),
+    "fig1-curves": lambda: _table(*figure1.curves()),
     "policies-speed": _speed,
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,
+    "parallel": lambda: _measured("parallel"),
+    "delays": _delays,
+    "store": lambda: _measured("store"),
 }
 
 
