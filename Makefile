@@ -38,8 +38,9 @@ bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; AR
 bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
 
-bench-parallel: $(INSTALLED) ## what workers gain and what a width costs (minutes)
+bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.store
 
 bench-delays: $(INSTALLED) ## 1000 workers in simulated time (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.delays $(ARGS)
