@@ -68,7 +68,7 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     "page",
     [
         "efficiency.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
-        "paper/figure1.md",
+        "store.md", "paper/figure1.md",
     ],
 )  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
