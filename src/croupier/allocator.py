@@ -55,7 +55,7 @@ class Allocator:
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
-    >>> for _ in range(100):
+    >>> for _ in range(50):
     ...     batch = table.ask()
     ...     spread = 1.0 if batch.arm == "rough" else 0.1
     ...     table.tell(batch, batch.rng().normal(1.0, spread, batch.size))

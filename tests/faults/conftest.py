@@ -18,7 +18,8 @@ def children() -> set[int]:
             alive = child.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             continue
-        if alive and "resource_tracker" not in line and "forkserver" not in line:
+        others = ("resource_tracker", "forkserver", "dask_worker")
+        if alive and not any(name in line for name in others):
             found.add(child.pid)
     return found
 

@@ -60,16 +60,46 @@ def forked() -> Executor:
     return ProcessPoolExecutor(2, mp_context=get_context("fork"))
 
 
+class Nodes:
+    """Two workers of a Dask cluster, each a process that is replaced when it has been killed."""
+
+    def __init__(self, address: str) -> None:
+        module = "distributed.cli.dask_worker"
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard"]
+        self._command = [sys.executable, "-m", module, address, *options]
+        self.running: list[subprocess.Popen[bytes]] = []
+
+    def fill(self) -> None:
+        self.running = [node for node in self.running if node.poll() is None]
+        while len(self.running) < 2:
+            quiet = subprocess.DEVNULL
+            self.running.append(subprocess.Popen(self._command, stdout=quiet, stderr=quiet))
+
+    def end(self) -> None:
+        for node in self.running:
+            node.kill()
+            node.wait()
+
+
 @pytest.fixture(scope="module")
 def dask() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
-        ) as cluster,
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield client
+        nodes = Nodes(cluster.scheduler_address)
+
+        def ready() -> Any:
+            """Return the client once both workers are there: a test may have ended one."""
+            nodes.fill()
+            client.wait_for_workers(2, timeout=60)
+            return client
+
+        try:
+            yield ready
+        finally:
+            nodes.end()
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +120,7 @@ def ray() -> Iterator[Any]:
 def engine(name: str, request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the settings of `estimate` for an engine of that name."""
     if name == "dask":
-        return {"executor": request.getfixturevalue("dask").get_executor()}
+        return {"executor": request.getfixturevalue("dask")().get_executor()}
     if name == "ray":
         request.getfixturevalue("ray")
         from croupier.engines.ray import RayExecutor
@@ -289,27 +319,6 @@ def workers_by(command: str) -> list[int]:
 def test_killed_processes_change_nothing(times: int, bits: Bits) -> None:
     result = killing({"workers": 2}, times, lambda: workers_by("popen_loky"))
     assert bits(result) == bits(undisturbed())
-
-
-class Nodes:
-    """Two workers of a Dask cluster, each a process that is replaced when it has been killed."""
-
-    def __init__(self, address: str) -> None:
-        module = "distributed.cli.dask_worker"
-        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard"]
-        self._command = [sys.executable, "-m", module, address, *options]
-        self.running: list[subprocess.Popen[bytes]] = []
-
-    def fill(self) -> None:
-        self.running = [node for node in self.running if node.poll() is None]
-        while len(self.running) < 2:
-            quiet = subprocess.DEVNULL
-            self.running.append(subprocess.Popen(self._command, stdout=quiet, stderr=quiet))
-
-    def end(self) -> None:
-        for node in self.running:
-            node.kill()
-            node.wait()
 
 
 @pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
