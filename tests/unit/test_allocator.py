@@ -62,7 +62,7 @@ def test_there_is_nothing_to_ask_while_an_older_ticket_is_out() -> None:
 
 def test_a_batch_is_cut_to_the_draws_that_are_left() -> None:
     table = cr.Allocator(["a", "b"], rng=7)
-    play(table, 100)
+    play(table, 50)
     assert table.ask(draws_left=0) is None
     assert table.ask(draws_left=-5) is None
     assert table.ask(draws_left=2).size <= 2
