@@ -35,6 +35,7 @@ from croupier.simulator.kernels import (
     kl_is_above,
     level_of,
     loss_of,
+    raw_loss,
     score_of,
 )
 from croupier.simulator.laws import TWO_VALUES, chance_of, draw
@@ -269,9 +270,9 @@ def play_index_ahead(
     for k in range(arms):
         if two:
             x[0] = laws.parameters[k, 0]
-            low = loss_of(x, d, rules)
+            low = raw_loss(x, d, rules)
             x[0] = laws.parameters[k, 1]
-            high = loss_of(x, d, rules)
+            high = raw_loss(x, d, rules)
             if max(low, high) > rules.most and not rules.clip:
                 complain(trouble[0], OUT_OF_RANGE, k, 0, laws.parameters[k, int(high > low)])
                 return
@@ -340,12 +341,7 @@ def play_index_ahead(
                     n, average, squares = float(drawn[leader]), mean[leader], m2[leader]
                     while made < window and certain:
                         x[0], _ = draw(s[leader], leader, laws)
-                        loss = loss_of(x, d, rules)
-                        if not loss <= rules.most:
-                            if rules.clip and loss > rules.most:
-                                loss = rules.most
-                            else:
-                                complain(trouble[run], OUT_OF_RANGE, leader, time + made, x[0])
+                        loss = loss_of(x, d, rules, trouble[run], leader, time + made)
                         n += 1
                         made += 1
                         apart = loss - average
@@ -376,12 +372,7 @@ def play_index_ahead(
                     sums[arm] += (bits ^ flip[arm]) & _ONE
                 else:
                     x[0], _ = draw(s[arm], arm, laws)
-                    loss = loss_of(x, d, rules)
-                    if not loss <= rules.most:
-                        if rules.clip and loss > rules.most:
-                            loss = rules.most
-                        else:
-                            complain(trouble[run], OUT_OF_RANGE, arm, time, x[0])
+                    loss = loss_of(x, d, rules, trouble[run], arm, time)
                     apart = loss - mean[arm]
                     n = drawn[arm] + 1.0
                     mean[arm] += apart / n

@@ -39,6 +39,7 @@ __all__ = [
     "loss_of",
     "play_index",
     "play_thompson",
+    "raw_loss",
     "score_of",
 ]
 
@@ -172,7 +173,7 @@ class Rules(NamedTuple):
 
 
 @compiled
-def loss_of(x: Any, d: Any, rules: Any) -> float:
+def raw_loss(x: Any, d: Any, rules: Any) -> float:
     """Return the loss of one draw, pair or triple, scaled by the known ranges."""
     if rules.payoff == SECOND_MOMENT:
         part = (x[0] - rules.low) / rules.width
@@ -191,6 +192,17 @@ def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> No
     """Write down what first went wrong in a run."""
     if trouble[0] == 0:
         trouble[0], trouble[1], trouble[2], trouble[3] = what, arm, time, value
+
+
+@compiled
+def loss_of(x: Any, d: Any, rules: Any, trouble: Any, arm: int, time: float) -> float:
+    """Return the loss, clipped if the rules say so; one out of range is complained of."""
+    loss = raw_loss(x, d, rules)
+    if loss <= rules.most:
+        return loss
+    if not (rules.clip and loss > rules.most):
+        complain(trouble, OUT_OF_RANGE, arm, time, x[0])
+    return rules.most
 
 
 @compiled
@@ -238,12 +250,7 @@ def play_index(
                     mark += 1
                 spent += d[i]
                 drawn[arm] += 1
-            loss = loss_of(x, d, rules)
-            if not loss <= rules.most:
-                if rules.clip and loss > rules.most:
-                    loss = rules.most
-                else:
-                    complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
+            loss = loss_of(x, d, rules, trouble[run], arm, total)
             apart = loss - mean[arm]
             before = count[arm]
             count[arm] = before + 1
@@ -298,9 +305,7 @@ def play_thompson(
                     mark += 1
                 spent += d[i]
                 drawn[arm] += 1
-            loss = loss_of(x, d, rules)
-            if not loss <= rules.most and not (rules.clip and loss > rules.most):
-                complain(trouble[run], OUT_OF_RANGE, arm, total, x[0])
+            loss = loss_of(x, d, rules, trouble[run], arm, total)
             toss = uniform(s[arms])
             if len(beliefs):
                 beliefs[total, arms] = toss
