@@ -20,7 +20,7 @@ draws of a decision come from truncated posteriors. This is the law of the plain
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -28,11 +28,14 @@ from croupier.simulator.compiling import compiled
 from croupier.simulator.kernels import (
     KL_UCB,
     OUT_OF_RANGE,
+    SUBGAUSSIAN,
+    UCB1,
     UCB_V,
     complain,
     kl_bound,
     kl_bound_again,
     kl_is_above,
+    kl_slope,
     level_of,
     loss_of,
     raw_loss,
@@ -187,15 +190,58 @@ def walk(
     return made, tops
 
 
+class Scores(NamedTuple):
+    """What is known of the arms' scores without working them out, an array each.
+
+    Of UCB1 and its like `bonus` is the bonus at level 1, which grows like the root of the level.
+    Of KL-UCB it is the latest bound, at `level` (-1: none since the arm was pulled), with `slope`
+    how fast kl grows there: the tangent is above the bound at any level.
+    """
+
+    bonus: Any
+    level: Any
+    slope: Any
+
+
 @compiled
-def _bound(arm: int, now: float, mean: Any, bound: Any, level: Any) -> float:
+def _bound(arm: int, now: float, mean: Any, scores: Any) -> float:
     """Return KL-UCB's bound of an arm, from its latest if the arm was not pulled since."""
-    if level[arm] < 0:
-        bound[arm] = kl_bound(mean[arm], now)
+    before = scores.level[arm]
+    if before < 0:
+        w = kl_bound(mean[arm], now)
     else:
-        bound[arm] = kl_bound_again(mean[arm], now, bound[arm], level[arm])
-    level[arm] = now
-    return bound[arm]
+        w = kl_bound_again(mean[arm], now, scores.bonus[arm], before)
+    scores.bonus[arm], scores.level[arm] = w, now
+    scores.slope[arm] = kl_slope(mean[arm], w) if 0 < mean[arm] < 1 and w < math.inf else 0.0
+    return w
+
+
+@compiled
+def _largest_bound(
+    now: float, leader: int, first: int, drawn: Any, mean: Any, scores: Any
+) -> tuple[int, float, float]:
+    """Return the rival with KL-UCB's largest bound, the bound, and what the others' are at most.
+
+    `first` was the largest before. Bounds are worked out only where the tangent leaves it open.
+    """
+    rival, best, second = -1, -math.inf, -math.inf
+    if first != leader:
+        rival, best = first, _bound(first, now / drawn[first], mean, scores)
+    for k in range(len(drawn)):
+        if k in (leader, first):
+            continue
+        level, before, slope = now / drawn[k], scores.level[k], scores.slope[k]
+        if before >= 0 and slope > 0 and best < math.inf:
+            most = scores.bonus[k] + (level - before) / slope
+            if most < best - _MARGIN * (1 + best):
+                second = max(second, most)
+                continue
+        w = _bound(k, level, mean, scores)
+        if w > best:
+            rival, best, second = k, w, best
+        else:
+            second = max(second, w)
+    return rival, best, second
 
 
 @compiled
@@ -204,30 +250,34 @@ def _choice(
     policy: Any,
     now: float,
     leader: int,
+    first: int,
     drawn: Any,
     mean: Any,
     variance: Any,
-    bound: Any,
-    level: Any,
+    scores: Any,
 ) -> int:
     """Return the arm that the plain kernel would choose."""
     arms = len(drawn)
     if kind == KL_UCB:
         # The leader is compared with the best rival's bound: its own need not be solved for.
-        rival, best, second = -1, -math.inf, -math.inf
-        for k in range(arms):
-            if k != leader:
-                w = _bound(k, now / drawn[k], mean, bound, level)
-                if w > best:
-                    rival, best, second = k, w, best
-                elif w > second:
-                    second = w
+        rival, best, second = _largest_bound(now, leader, first, drawn, mean, scores)
         if best < math.inf and second < best - _MARGIN * (1 + best):
             mine = now / drawn[leader]
             if kl_is_above(mean[leader], mine, best + _MARGIN * (1 + best)):
                 return leader
             if not kl_is_above(mean[leader], mine * (1 + _MARGIN), best - _MARGIN * (1 + best)):
                 return rival
+    elif kind in (UCB1, SUBGAUSSIAN):
+        root = math.sqrt(now)
+        arm, least, next_least = -1, math.inf, math.inf
+        for k in range(arms):
+            score = mean[k] - scores.bonus[k] * root
+            if score < least:
+                arm, least, next_least = k, score, least
+            elif score < next_least:
+                next_least = score
+        if next_least - least > _MARGIN * (1 + abs(least)):
+            return arm
     arm, least = leader, math.inf
     for k in range(arms):
         score = score_of(kind, policy, mean[k], variance[k], drawn[k], now)
@@ -283,15 +333,15 @@ def play_index_ahead(
     # Of two values `sums` counts the tops; of others the mean and the central sum are kept.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
-    bound, level = np.empty(arms), np.empty(arms)  # KL-UCB's latest, and at which level
+    scores = Scores(np.empty(arms), np.empty(arms), np.empty(arms))
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         drawn[:] = 0
         sums[:] = 0
         mean[:] = 0
         m2[:] = 0
-        level[:] = -1
-        mark = time = leader = 0
+        scores.level[:] = -1
+        mark = time = leader = first = 0
         other = -1
         reach = 1
         while time < horizon:
@@ -304,13 +354,20 @@ def play_index_ahead(
                 now = level_of(kind, policy, float(time))
                 then = now if window == 1 else level_of(kind, policy, float(time + window - 1))
                 rival = math.inf
-                for k in range(arms):
-                    if k != leader:
-                        if kind == KL_UCB:
-                            score = -_bound(k, then / drawn[k], mean, bound, level)
-                        else:
+                if kind == KL_UCB:
+                    first, w, _ = _largest_bound(then, leader, first, drawn, mean, scores)
+                    rival = -w
+                elif kind in (UCB1, SUBGAUSSIAN):
+                    root = math.sqrt(then)
+                    for k in range(arms):
+                        score = mean[k] - scores.bonus[k] * root
+                        if k != leader and score < rival:
+                            rival = score
+                else:
+                    for k in range(arms):
+                        if k != leader:
                             score = score_of(kind, policy, mean[k], variance[k], drawn[k], then)
-                        rival = min(rival, score)
+                            rival = min(rival, score)
                 most = float(drawn[leader] + window - 1)
                 rival -= _MARGIN * (1 + abs(rival))
                 if kind == UCB_V:
@@ -360,7 +417,7 @@ def play_index_ahead(
                 else:
                     # Nothing is certain: decide as the plain kernel does.
                     reach = max(1, reach // 4)
-                    arm = _choice(kind, policy, now, leader, drawn, mean, variance, bound, level)
+                    arm = _choice(kind, policy, now, leader, first, drawn, mean, variance, scores)
                     # Twice in a row is a new leader.
                     if arm != leader and arm == other:
                         leader = arm
@@ -378,7 +435,9 @@ def play_index_ahead(
                     mean[arm] += apart / n
                     m2[arm] += apart * apart * (n - 1) / n
             mark, time = book(pulls[run], times, mark, drawn, time, arm, made)
-            level[arm] = -1
+            scores.level[arm] = -1
+            if kind in (UCB1, SUBGAUSSIAN):
+                scores.bonus[arm] = -score_of(kind, policy, 0.0, 0.0, drawn[arm], 1.0)
             if two:
                 top = sums[arm] / drawn[arm]
                 mean[arm] = bottom[arm] + spread[arm] * top

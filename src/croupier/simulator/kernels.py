@@ -35,6 +35,7 @@ __all__ = [
     "kl_bound",
     "kl_bound_again",
     "kl_is_above",
+    "kl_slope",
     "level_of",
     "loss_of",
     "play_index",
@@ -67,7 +68,7 @@ _moss = inlined(indices.moss)
 _subgaussian = inlined(indices.subgaussian_ucb)
 _kl_level = inlined(indices.kl_level)
 _kl_excess = inlined(indices.kl_excess)
-_kl_slope = inlined(indices.kl_slope)
+kl_slope = inlined(indices.kl_slope)
 
 
 @compiled
@@ -77,7 +78,7 @@ def kl_descent(loss: float, level: float, w: float) -> float:
     for _ in range(60):
         log_q = math.log(-math.expm1(-w))
         excess = _kl_excess(loss, level, w, least, log_mean, log_q)
-        slope = _kl_slope(loss, w)
+        slope = kl_slope(loss, w)
         if not (excess > 0 and slope > 0):
             break
         lower = max(w - excess / slope, least)
@@ -110,7 +111,7 @@ def kl_bound_again(loss: float, level: float, w: float, before: float) -> float:
     if not 0 < loss < 1 or w == math.inf:
         return kl_bound(loss, level)
     if level > before:
-        slope = _kl_slope(loss, w)
+        slope = kl_slope(loss, w)
         if not slope > 0:
             return kl_bound(loss, level)
         w += (level - before) / slope
