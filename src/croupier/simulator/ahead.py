@@ -344,6 +344,7 @@ def play_index_ahead(
         mark = time = leader = first = 0
         other = -1
         reach = 1
+        close = False
         while time < horizon:
             made = 0
             arm = leader
@@ -352,9 +353,13 @@ def play_index_ahead(
             else:
                 window = min(reach, horizon - time)
                 now = level_of(kind, policy, float(time))
-                then = now if window == 1 else level_of(kind, policy, float(time + window - 1))
+                then = now
+                if window > 1 and not close:
+                    then = level_of(kind, policy, float(time + window - 1))
                 rival = math.inf
-                if kind == KL_UCB:
+                if close:
+                    rival = -math.inf
+                elif kind == KL_UCB:
                     first, w, _ = _largest_bound(then, leader, first, drawn, mean, scores)
                     rival = -w
                 elif kind in (UCB1, SUBGAUSSIAN):
@@ -370,7 +375,9 @@ def play_index_ahead(
                             rival = min(rival, score)
                 most = float(drawn[leader] + window - 1)
                 rival -= _MARGIN * (1 + abs(rival))
-                if kind == UCB_V:
+                if close:
+                    certain = False
+                elif kind == UCB_V:
                     score = score_of(kind, policy, mean[leader], variance[leader], most, now)
                     certain, at[0] = score < rival, rival
                 elif kind == KL_UCB:
@@ -416,12 +423,15 @@ def play_index_ahead(
                     reach = made
                 else:
                     # Nothing is certain: decide as the plain kernel does.
-                    reach = max(1, reach // 4)
+                    if not close:
+                        reach = max(1, reach // 4)
                     arm = _choice(kind, policy, now, leader, first, drawn, mean, variance, scores)
                     # Twice in a row is a new leader.
                     if arm != leader and arm == other:
                         leader = arm
                     other = arm
+                # A rival has come, and another may: the leader must be chosen again first.
+                close = arm != leader
             if made == 0:
                 made = 1
                 if two:
