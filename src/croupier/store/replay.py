@@ -30,7 +30,8 @@ class Recorded:
         self._began = 0.0
         self.seconds = 0.0
         self._arrived: dict[int, float] = {}
-        engine.keep = self._store
+        if log is not None:
+            engine.keep = self._store
         self._begin()
 
     def _begin(self) -> None:
@@ -50,7 +51,9 @@ class Recorded:
 
     def ask(self, table: Table, draws: int | None, cost: float | None) -> Batch | None:
         """Ask a table for its next batch: that of the log, if it has it."""
-        if self._log is not None and self._log.behind(table.asked):
+        if self._log is None:
+            return table.ask(draws, cost)
+        if self._log.behind(table.asked):
             if (found := self._log.stored(table.asked)) is not None:
                 return table.ask_again(found[0])
             # A later ticket is stored, so this one was out: whatever the budget is now.
@@ -65,8 +68,12 @@ class Recorded:
 
     def next(self) -> Outcome:
         """Return the outcome of the oldest ticket that is out, stored."""
-        found = None if self._log is None else self._log.stored(self._tickets[0])
-        if found is None:
+        if self._log is None:
+            outcome = self._engine.next()
+            self.seconds = self.clock()
+            self._tickets.popleft()
+            return outcome
+        if (found := self._log.stored(self._tickets[0])) is None:
             try:
                 outcome = self._engine.next()
             except ArmError:
