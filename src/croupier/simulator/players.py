@@ -198,8 +198,8 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
 
 
 def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
-    from croupier.simulator.ahead import play_thompson_ahead
     from croupier.simulator.kernels import play_thompson
+    from croupier.simulator.thinning import play_thompson_ahead
 
     rules, laws = _rules(problem, policy.terms()), _laws(problem)
     prior = np.array([policy.alpha, policy.beta])

@@ -14,7 +14,7 @@ from scipy import special, stats
 import croupier as cr
 from croupier import simulator
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, SubgaussianUCB
-from croupier.simulator import ahead, kernels
+from croupier.simulator import ahead, kernels, thinning
 
 INDICES = [UCB1(), UCBV(), KLUCB(), MOSS(), MOSS(horizon=30_000), SubgaussianUCB(sigma=0.5)]
 
@@ -113,9 +113,9 @@ def test_the_incomplete_beta_function_is_right_in_the_tails() -> None:
         mean = a / (a + b)
         x = mean + 5 * rng.normal() * math.sqrt(mean * (1 - mean) / (a + b + 1))
         if 0 < x < 1 and (expected := special.betainc(a, b, x)) > 1e-200:
-            assert ahead.beta_below(a, b, x) == pytest.approx(expected, rel=1e-7)
-    assert ahead.beta_below(2.0, 3.0, 0.0) == 0
-    assert ahead.beta_below(2.0, 3.0, 1.0) == 1
+            assert thinning.beta_below(a, b, x) == pytest.approx(expected, rel=1e-7)
+    assert thinning.beta_below(2.0, 3.0, 0.0) == 0
+    assert thinning.beta_below(2.0, 3.0, 1.0) == 1
 
 
 def test_the_threshold_of_kl_ucb_is_where_its_bound_is_the_rivals() -> None:
