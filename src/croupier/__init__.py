@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import policies, simulator
+    from croupier import importance, policies, simulator
     from croupier.allocator import Allocator
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.draws import Batch, Draws, Outcome
@@ -51,6 +51,7 @@ __all__ = [
     "Table",
     "__version__",
     "estimate",
+    "importance",
     "merge",
     "open_run",
     "policies",
@@ -81,7 +82,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("policies", "simulator"):
+    if name in ("importance", "policies", "simulator"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

@@ -1,0 +1,6 @@
+"""Importance sampling families: many proposals for one integral, and a mixture of all of them."""
+
+from croupier.importance.family import Family
+from croupier.importance.points import Normal, Points
+
+__all__ = ["Family", "Normal", "Points"]

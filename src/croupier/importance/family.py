@@ -1,0 +1,340 @@
+"""Family: one integrand against one target, and the proposals that can be drawn from instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from croupier.arms.base import Arm
+from croupier.checks import positive
+from croupier.draws import Draws, Floats
+from croupier.errors import ArmError, PlanError
+from croupier.importance.points import Normal, Points
+from croupier.importance.proposals import (
+    Proposal,
+    as_log_density,
+    as_proposals,
+    density_at,
+    is_normalised,
+)
+
+__all__ = ["Family"]
+
+
+class Family:
+    """An integrand f against a target density p, with J proposals q_j to draw from.
+
+    What is estimated is the integral of f p. Every proposal is an arm with the draws f p/q_j,
+    see `arms`; `estimate` draws from all of them at once and does far better than any one arm.
+
+    Args:
+        target: log p(x) at n points, an array (n,), or a frozen distribution of scipy.stats.
+        proposals: A mapping name -> proposal, or a sequence. A proposal is a frozen distribution
+            of scipy.stats, a pair of functions ``(sample(rng, size), logpdf(x))``, or a `Normal`.
+        f: The integrand, a function of n points; without it f = 1, and what is estimated is the
+            integral of p: fold an integrand that underflows into the target.
+        normalised: Whether p integrates to 1, which lets gaps in the proposals be seen. A
+            distribution does; of a function it is not assumed.
+        costs: What a draw of each proposal costs, by name or in their order, for a budget of cost.
+
+    >>> from scipy.stats import norm
+    >>> family = Family(norm(0, 1), {"here": norm(0, 1), "there": norm(2, 1)}, lambda x: x > 2)
+    >>> import croupier as cr
+    >>> result = cr.estimate(family.arms(), draws=10_000, rng=7)
+    >>> round(result.value, 3), result.arms["there"].share > 0.9
+    (0.023, True)
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        proposals: Mapping[str, Any] | Iterable[Any],
+        f: Callable[[Any], Any] | None = None,
+        *,
+        normalised: bool | None = None,
+        costs: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> None:
+        self.names, self.proposals = as_proposals(proposals)
+        self.normalised = is_normalised(target) if normalised is None else bool(normalised)
+        self.costs = _costs(self.names, costs)
+        if f is not None and not callable(f):
+            raise PlanError(f"f must be a function of the points, got {f!r}")
+        self._log_target = as_log_density(target)
+        self._integrand = f
+        self._space: _Space | None = None
+
+    @classmethod
+    def tilted(
+        cls,
+        f: Callable[[Floats], Any],
+        shifts: Any,
+        *,
+        directions: Any = None,
+        names: Sequence[str] | None = None,
+        costs: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> Family:
+        """Return a family for E f(x) with x standard normal: proposals of the same normals, moved.
+
+        `shifts` are J points (J, m), or J numbers. Without `directions` the proposals are
+        N(shift, I) in m dimensions. With `directions`, (d, m) with orthonormal columns u, x has
+        d dimensions and only its m coordinates u.T x are moved: the densities need no more than
+        those. Of a path of d steps, the drift is the direction of equal entries 1/sqrt(d).
+
+        >>> family = Family.tilted(lambda x: x.sum(axis=1) > 8, [[0, 0], [4, 4]])
+        >>> import croupier as cr
+        >>> from math import erfc
+        >>> result = cr.estimate(family.arms(), draws=20_000, rng=7)
+        >>> abs(result.value - erfc(4) / 2) < 4 * result.stderr
+        True
+        """
+        means = _shifts(shifts)
+        columns = None if directions is None else _orthonormal(directions, means.shape[1])
+        if not callable(f):
+            raise PlanError(f"f must be a function of the points, got {f!r}")
+        return cls.simulated(_Tilt(f, columns), means, names=names, costs=costs)
+
+    @classmethod
+    def simulated(
+        cls,
+        simulate: Callable[[np.random.Generator, int, Normal], tuple[Any, Any]],
+        shifts: Any,
+        *,
+        names: Sequence[str] | None = None,
+        costs: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> Family:
+        """Return a family whose points are simulated: any model that is driven by normal numbers.
+
+        ``simulate(rng, size, normal)`` returns `size` values of the integrand, and the statistic
+        (size, m) that was moved: m standard normal numbers of the model drawn from `normal`
+        instead, all else as it is. The densities need the statistic alone, so that a path of a
+        thousand steps is as cheap to reweight as its drift.
+
+        >>> def path(rng, size, normal):
+        ...     steps = rng.standard_normal((size, 100))
+        ...     drift = steps.sum(axis=1, keepdims=True) / 10
+        ...     moved = normal.place(drift)
+        ...     steps += (moved - drift) / 10
+        ...     return np.maximum(steps.cumsum(axis=1).max(axis=1) - 30, 0), moved
+        >>> family = Family.simulated(path, [0, 1, 2, 3])
+        >>> family.names
+        ('shift=0', 'shift=1', 'shift=2', 'shift=3')
+        """
+        means = _shifts(shifts)
+        if not callable(simulate):
+            raise PlanError(f"simulate must be a function (rng, size, normal), got {simulate!r}")
+        space = _Space(simulate, means.shape[1])
+        named = _named(means) if names is None else tuple(names)
+        if len(named) != len(means):
+            raise PlanError(f"{len(means)} proposals need as many names, got {named!r}")
+        moved = {name: _Moved(space, Normal(mean)) for name, mean in zip(named, means, strict=True)}
+        if len(moved) != len(means):
+            as_proposals(list(moved.values()))
+            raise PlanError(f"every proposal needs a name of its own, got {named!r}")
+        standard = _Moved(space, Normal(np.zeros(means.shape[1])))
+        family = cls(standard.logpdf, moved, _first_column, normalised=True, costs=costs)
+        family._space = space
+        return family
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __repr__(self) -> str:
+        return f"Family({len(self)} proposals: {', '.join(self.names)})"
+
+    # -- the points that every estimate is made of
+
+    def points(
+        self, rng: np.random.Generator, size: int, proposal: int | Normal, name: str | None = None
+    ) -> Points:
+        """Draw from a proposal, by its number or a `Normal` on the statistic; all in logarithms."""
+        if isinstance(proposal, Normal):
+            name = "tuned" if name is None else name
+            drawn: Proposal = self._learned(proposal)
+        else:
+            name, drawn = self.names[proposal], self.proposals[proposal]
+        x = np.asarray(drawn.sample(rng, size))
+        if x.shape[:1] != (size,):
+            message = f"was asked for {size} points and sampled an array of shape {x.shape}"
+            raise ArmError(message, arm=name, value=x)
+        log_q = np.empty((size, len(self)))
+        for j, one in enumerate(self.proposals):
+            whose = "its log density" if j == proposal else f"log density of {self.names[j]!r}"
+            log_q[:, j] = density_at(one.logpdf, x, size, whose, name)
+        if not isinstance(proposal, Normal) and np.isneginf(log_q[:, proposal]).any():
+            first = x[int(np.flatnonzero(np.isneginf(log_q[:, proposal]))[0])]
+            message = f"sampled x = {first}, where its own density is 0: sample and density differ"
+            raise ArmError(message, arm=name, value=first)
+        log_p = density_at(self._log_target, x, size, "the log density of the target", name)
+        log_size, sign = self._integrated(x, log_p, name)
+        return Points(log_size, sign, log_p, log_q, self.statistic(x))
+
+    def statistic(self, x: Any) -> Floats:
+        """Return what a normal proposal is fitted to, (n, m): the points, or what was moved."""
+        if self._space is not None:
+            x = x[:, 1:]
+        if x.dtype.kind != "f":
+            return np.empty((len(x), 0))  # counts and labels have no normal proposals
+        return np.asarray(x.reshape(len(x), -1), float)
+
+    def _learned(self, normal: Normal) -> Proposal:
+        return normal if self._space is None else _Moved(self._space, normal)
+
+    def _integrated(self, x: Any, log_p: Floats, name: str) -> tuple[Floats, Floats]:
+        """Return log |f p| and the sign of f; f may be anything where p is zero."""
+        if self._integrand is None:
+            return log_p, np.where(np.isneginf(log_p), 0.0, 1.0)
+        f = np.asarray(self._integrand(x))
+        if f.shape != log_p.shape or f.dtype.kind not in "fiub":
+            message = (
+                f"the integrand returned {f.dtype} of shape {f.shape} at {len(log_p)} points; "
+                f"return one number for each, ({len(log_p)},)"
+            )
+            raise ArmError(message, arm=name, value=f)
+        f = np.where(np.isneginf(log_p), 0.0, f)
+        if not np.isfinite(f).all():
+            first = int(np.flatnonzero(~np.isfinite(f))[0])
+            message = f"the integrand is {f[first]} at x = {x[first]}"
+            raise ArmError(message, arm=name, value=float(f[first]))
+        with np.errstate(divide="ignore"):
+            return np.log(np.abs(f)) + np.where(f == 0, 0.0, log_p), np.sign(f)
+
+    # -- what they are used for
+
+    def arms(self, *, log: bool = False) -> list[Arm]:
+        """Return the proposals as ordinary arms: their draws are f p/q_j.
+
+        With `log` they return the logarithms, for ``cr.estimate(..., log=True)``: an integrand
+        that is negative somewhere is then an error.
+        """
+        return [
+            Arm(_Draw(self, j, log, None if self.costs is None else self.costs[j]), name=name)
+            for j, name in enumerate(self.names)
+        ]
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """The arm of a proposal."""
+
+    family: Family
+    proposal: int
+    log: bool
+    cost: float | None
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        points = self.family.points(rng, size, self.proposal)
+        if not self.log:
+            values = points.values(self.proposal)
+        else:
+            name = self.family.names[self.proposal]
+            if (points.sign < 0).any():
+                message = "the integrand is negative somewhere: its logarithm needs log=False"
+                raise ArmError(message, arm=name, value=-1)
+            values = points.log_size - points.log_q[:, self.proposal]
+        if self.log:
+            return Draws(log_values=values, costs=self.cost)  # type: ignore[call-arg]
+        return values if self.cost is None else Draws(values, self.cost)
+
+
+@dataclass(frozen=True)
+class _Space:
+    """The points of a simulation: one column with the integrand, then the statistic."""
+
+    simulate: Callable[[np.random.Generator, int, Normal], tuple[Any, Any]]
+    dimension: int
+
+    def draw(self, rng: np.random.Generator, size: int, normal: Normal) -> Floats:
+        value, statistic = self.simulate(rng, size, normal)
+        value, statistic = np.asarray(value, float), np.asarray(statistic, float)
+        if statistic.shape == (size,) and self.dimension == 1:
+            statistic = statistic[:, None]
+        if value.shape != (size,) or statistic.shape != (size, self.dimension):
+            raise PlanError(
+                f"simulate must return {size} values and a statistic ({size}, {self.dimension}), "
+                f"got arrays of shape {value.shape} and {statistic.shape}"
+            )
+        return np.column_stack((value, statistic))
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """The simulation with its statistic drawn from a normal distribution."""
+
+    space: _Space
+    normal: Normal
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        return self.space.draw(rng, size, self.normal)
+
+    def logpdf(self, x: Floats) -> Floats:
+        return self.normal.logpdf(x[:, 1:])
+
+
+def _first_column(x: Floats) -> Floats:
+    return x[:, 0]
+
+
+@dataclass(frozen=True)
+class _Tilt:
+    """Standard normal points of which some directions are moved."""
+
+    f: Callable[[Floats], Any]
+    directions: Floats | None
+
+    def __call__(self, rng: np.random.Generator, size: int, normal: Normal) -> tuple[Any, Floats]:
+        if self.directions is None:
+            x = normal.sample(rng, size)
+            return self.f(x), x
+        x = rng.standard_normal((size, len(self.directions)))
+        along = x @ self.directions
+        moved = normal.place(along)
+        x += (moved - along) @ self.directions.T
+        return self.f(x), moved
+
+
+def _shifts(given: Any) -> Floats:
+    try:
+        shifts = np.array(given, float)
+    except (TypeError, ValueError):
+        raise PlanError(f"shifts must be J numbers, or J points (J, m), got {given!r}") from None
+    if shifts.ndim == 1:
+        shifts = shifts[:, None]
+    if shifts.ndim != 2 or 0 in shifts.shape or not np.isfinite(shifts).all():
+        raise PlanError(f"shifts must be J finite numbers, or J points (J, m), got {given!r}")
+    return shifts
+
+
+def _named(shifts: Floats) -> tuple[str, ...]:
+    if shifts.shape[1] == 1:
+        return tuple(f"shift={shift:g}" for shift in shifts[:, 0])
+    return tuple(f"q{j}" for j in range(len(shifts)))
+
+
+def _orthonormal(given: Any, m: int) -> Floats:
+    columns = np.array(given, float)
+    if columns.ndim == 1:
+        columns = columns[:, None]
+    if columns.ndim != 2 or columns.shape[1] != m:
+        raise PlanError(f"directions must be (d, {m}), as many columns as a shift has numbers")
+    if not np.allclose(columns.T @ columns, np.eye(m), atol=1e-9):
+        raise PlanError("directions must have orthonormal columns: divide a single one by its norm")
+    return columns
+
+
+def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        if differing := set(names) ^ set(given):
+            raise PlanError(
+                f"costs must have the names of the proposals, {', '.join(names)}; "
+                f"only in one of them: {', '.join(sorted(map(str, differing)))}"
+            )
+        given = [given[name] for name in names]
+    costs = tuple(positive("costs", cost) for cost in given)
+    if len(costs) != len(names):
+        raise PlanError(f"costs needs one number per proposal, {len(names)}, got {given!r}")
+    return costs

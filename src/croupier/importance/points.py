@@ -1,0 +1,92 @@
+"""Points: what a proposal drew, with every density that an estimate needs; Normal, a proposal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from croupier.draws import Floats
+from croupier.errors import PlanError
+
+__all__ = ["Normal", "Points"]
+
+
+class Points(NamedTuple):
+    """The draws of one proposal, in logarithms: f p and the density of every proposal there.
+
+    All densities are relative to one base measure, so that only their ratios mean anything.
+    `log_size` is log |f p|, -inf where it is zero, and `sign` its sign; `log_p` has shape (n,),
+    `log_q` (n, J); `statistic`, (n, m), is what a normal proposal is fitted to.
+    """
+
+    log_size: Floats
+    sign: Floats
+    log_p: Floats
+    log_q: Floats
+    statistic: Floats
+
+    def values(self, proposal: int) -> Floats:
+        """Return f p/q of the proposal that drew the points: what its arm returns."""
+        return np.asarray(self.sign * np.exp(self.log_size - self.log_q[:, proposal]))
+
+
+@dataclass(frozen=True, eq=False)
+class Normal:
+    """A normal distribution of m numbers, by its mean and the lower root of its covariance.
+
+    `mean` is a number or m of them; `root` a number (the standard deviation of each), m numbers
+    (their deviations), or a lower triangular matrix with ``root @ root.T`` the covariance.
+
+    >>> normal = Normal([1.0, 2.0], 0.5)
+    >>> normal.sample(np.random.default_rng(7), 3).shape
+    (3, 2)
+    >>> Normal(0.0).logpdf(np.zeros((1, 1))).round(4)
+    array([-0.9189])
+    """
+
+    mean: Floats
+    root: Floats
+
+    def __init__(self, mean: Any, root: Any = 1.0) -> None:
+        centre = np.array(mean, float, ndmin=1)
+        spread = np.array(root, float)
+        m = centre.size
+        if spread.ndim < 2:
+            spread = np.diag(np.broadcast_to(spread, (m,)) if spread.size in (1, m) else spread)
+        good = centre.ndim == 1 and spread.shape == (m, m) and np.isfinite(centre).all()
+        if not (good and np.isfinite(spread).all() and not np.triu(spread, 1).any()):
+            raise PlanError(
+                f"a normal proposal needs m finite means and a lower triangular root (m, m), "
+                f"got mean={mean!r} and root={root!r}"
+            )
+        if not (np.diag(spread) > 0).all():
+            raise PlanError(f"the root of a normal proposal needs a diagonal above 0, got {root!r}")
+        object.__setattr__(self, "mean", centre)
+        object.__setattr__(self, "root", spread)
+
+    def __len__(self) -> int:
+        return len(self.mean)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return `size` points, (size, m)."""
+        return self.place(rng.standard_normal((size, len(self))))
+
+    def place(self, z: Floats) -> Floats:
+        """Return the points that standard normal numbers (n, m) become."""
+        return self.mean + z @ self.root.T
+
+    def logpdf(self, x: Floats) -> Floats:
+        """Return the log density at points (n, m)."""
+        m = len(self)
+        away = x.reshape(len(x), -1) - self.mean
+        if m == 1:
+            z2 = np.square(away[:, 0] / self.root[0, 0])
+        else:
+            from scipy.linalg import solve_triangular
+
+            z2 = np.square(solve_triangular(self.root, away.T, lower=True)).sum(axis=0)
+        constant = 0.5 * m * math.log(2 * math.pi) + np.log(np.diag(self.root)).sum()
+        return np.asarray(-0.5 * z2 - constant)

@@ -1,0 +1,157 @@
+"""From what a user has to a proposal or a target: scipy's distributions, functions, normals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from croupier.checks import unique_names
+from croupier.draws import Floats
+from croupier.errors import ArmError, PlanError
+from croupier.importance.points import Normal
+
+__all__ = ["Proposal", "as_log_density", "as_proposals", "density_at", "is_normalised"]
+
+
+class Proposal(Protocol):
+    """A distribution that can be sampled, and whose log density can be evaluated, in batches."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return `size` points: an array whose first axis has that length."""
+
+    def logpdf(self, x: Any) -> Any:
+        """Return the log density at n points: an array (n,)."""
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A user's two functions."""
+
+    sample: Callable[[np.random.Generator, int], Any]
+    logpdf: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class _Frozen:
+    """A frozen distribution of scipy.stats: of one variable or of many, continuous or discrete."""
+
+    law: Any
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        x = np.asarray(self.law.rvs(size=size, random_state=rng))
+        many = getattr(self.law, "dim", None)  # scipy drops axes of length 1
+        return x.reshape(size, many) if many is not None else x.reshape(size, *x.shape[1:])
+
+    def logpdf(self, x: Any) -> Any:
+        log_density = _log_density_of(self.law)
+        assert log_density is not None
+        return np.reshape(log_density(x), -1)  # scipy drops axes here too
+
+
+@dataclass(frozen=True)
+class _Modern:
+    """A random variable of scipy's newer kind, such as ``scipy.stats.Normal()``."""
+
+    law: Any
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        return self.law.sample(size, rng=rng)
+
+    def logpdf(self, x: Any) -> Any:
+        log_density = _log_density_of(self.law)
+        assert log_density is not None
+        return log_density(x)
+
+
+def as_proposals(
+    given: Mapping[str, Any] | Iterable[Any],
+) -> tuple[tuple[str, ...], tuple[Proposal, ...]]:
+    """Return the names and the proposals of what `Family` accepts."""
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif isinstance(given, Iterable) and not isinstance(given, str):
+        pairs = [(f"q{j}", one) for j, one in enumerate(given)]
+    else:
+        raise PlanError(f"proposals must be a mapping name -> proposal or a sequence: {given!r}")
+    if not pairs:
+        raise PlanError("there are no proposals: give at least one, such as {'wide': norm(0, 3)}")
+    for name, _ in pairs:
+        if not isinstance(name, str):
+            raise PlanError(f"the name of a proposal must be a string, got {name!r}")
+    names = tuple(name for name, _ in pairs)
+    unique_names(names)
+    return names, tuple(_as_proposal(name, one) for name, one in pairs)
+
+
+def _as_proposal(name: str, one: Any) -> Proposal:
+    if isinstance(one, tuple) and len(one) == 2 and all(map(callable, one)):
+        return _Pair(*one)
+    if hasattr(one, "sample") and hasattr(one, "icdf") and _log_density_of(one) is not None:
+        return _Modern(one)
+    if callable(getattr(one, "sample", None)) and callable(getattr(one, "logpdf", None)):
+        return one  # type: ignore[no-any-return]
+    if hasattr(one, "rvs") and _log_density_of(one) is not None:
+        return _Frozen(one)
+    raise PlanError(
+        f"proposal {name!r} must be a frozen distribution of scipy.stats, a pair of functions "
+        f"(sample(rng, size), logpdf(x)), or a Normal, got {one!r}"
+    )
+
+
+def as_log_density(target: Any) -> Callable[[Any], Any]:
+    """Return the log density of a target: a function, or the method of a distribution."""
+    if isinstance(target, Normal):
+        return target.logpdf
+    if _log_density_of(target) is not None:
+        kind = _Modern if hasattr(target, "icdf") else _Frozen
+        return kind(target).logpdf
+    if callable(target):
+        return target  # type: ignore[no-any-return]
+    raise PlanError(
+        "the target must be a function log p(x), or a frozen distribution of scipy.stats, "
+        f"got {target!r}"
+    )
+
+
+def is_normalised(target: Any) -> bool:
+    """Return whether a target is known to be a probability density."""
+    return isinstance(target, Normal) or _log_density_of(target) is not None
+
+
+def density_at(
+    log_density: Callable[[Any], Any], x: Any, size: int, whose: str, arm: str
+) -> Floats:
+    """Return a log density at `size` points, or say what is wrong with it."""
+
+    def refuse(message: str, value: Any) -> ArmError:
+        return ArmError(f"{whose} {message}", arm=arm, value=value)
+
+    try:
+        raw = np.asarray(log_density(x), float)
+    except (TypeError, ValueError) as error:
+        raise refuse(f"could not be evaluated: {error}", x[:1]) from error
+    if raw.shape != (size,):
+        message = f"has shape {raw.shape} at {size} points; return one number for each, ({size},)"
+        raise refuse(message, raw)
+    bad = np.isnan(raw) | (raw == np.inf)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        message = f"is {raw[first]} at x = {x[first]} ({bad.sum()} of {size} points)"
+        raise refuse(message + "; -inf is right where there is none", float(raw[first]))
+    return raw
+
+
+def _log_density_of(law: Any) -> Callable[[Any], Any] | None:
+    for name in ("logpdf", "logpmf"):
+        method = getattr(law, name, None)
+        # A frozen discrete law of scipy has the name of a density, but not the density.
+        if callable(method) and not (name == "logpdf" and _is_discrete(law)):
+            return method  # type: ignore[no-any-return]
+    return None
+
+
+def _is_discrete(law: Any) -> bool:
+    return not hasattr(getattr(law, "dist", law), "pdf") and hasattr(law, "logpmf")
