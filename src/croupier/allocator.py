@@ -359,9 +359,10 @@ class Allocator:
             self._reported += outcome.reported
             extra = outcome.extra.get("policy", {})
             self._policy_state = self._policy.learn(self._policy_state, self._ledger, arm, extra)
-            for learned in outcome.extra.get("arm", ()):
-                learner, state = self._learners[outcome.arm], self._states[outcome.arm]
-                self._states[outcome.arm] = learner.learn(state, learned)
+            if (learner := self._learners.get(outcome.arm)) is not None:
+                for learned in outcome.extra.get("arm", ()):
+                    state = self._states[outcome.arm]
+                    self._states[outcome.arm] = learner.learn(state, learned)
             self._told += 1
             if self.interval.looking:
                 pooled = pool(self._ledger, self._combiner)

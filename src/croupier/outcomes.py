@@ -111,7 +111,8 @@ def outcome_of(
         if plan.unit != "draws":
             each = np.concatenate(prices) if plan.unit == "cost" else cost / batch.size
         try:
-            extra["policy"] = digest(plan, plan.names.index(arm), Draws(whole, each), random)
+            seen = Draws(whole, each, learned)
+            extra["policy"] = digest(plan, plan.names.index(arm), seen, random)
         except ArmError as error:
             raise error.at(ticket) from None
     if learned:

@@ -44,6 +44,8 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
         try:
             returned = draw(rng, size, *state)
         except (Exception, SystemExit) as error:
+            if isinstance(error, ArmError) and (error.arm, error.ticket) == (batch.arm, None):
+                raise error.at(batch.ticket) from error  # it says itself what is wrong
             message = f"raised {type(error).__name__}: {error}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
         cost, seconds = clock() - begun, time.perf_counter() - began

@@ -2,5 +2,7 @@
 
 from croupier.importance.family import Family
 from croupier.importance.points import Normal, Points
+from croupier.importance.population import Population
+from croupier.importance.side import SideThompson
 
-__all__ = ["Family", "Normal", "Points"]
+__all__ = ["Family", "Normal", "Points", "Population", "SideThompson"]
