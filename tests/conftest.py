@@ -1,7 +1,8 @@
-"""What all tests share: hypothesis that repeats itself, arms to draw from, results bit by bit."""
+"""What all tests share: the same surroundings anywhere, arms, a clock, results bit by bit."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import croupier as cr
 
@@ -27,7 +28,13 @@ def _kernels() -> str:
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", _kernels())
-settings.register_profile("croupier", deadline=None, derandomize=True)
+# Tables look the same in any terminal, and in none.
+os.environ["COLUMNS"] = "100"
+for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(_name, None)
+settings.register_profile(
+    "croupier", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("croupier")
 
 
@@ -43,6 +50,55 @@ def fine(rng: np.random.Generator, size: int) -> np.ndarray:
 def arms() -> dict[str, Any]:
     """Two arms with mean 1, one of them a hundred times better than the other."""
     return {"rough": rough, "fine": fine}
+
+
+class Clock:
+    """A clock for croupier that only the arms (and a little the loop) move on."""
+
+    def __init__(self, tick: float = 1e-6) -> None:
+        self.now, self.slept, self.tick = 0.0, 0.0, tick
+
+    def perf_counter(self) -> float:
+        self.now += self.tick
+        return self.now
+
+    def process_time(self) -> float:
+        return self.perf_counter() - self.slept
+
+    def timed(self, arm: Callable[..., Any], call: float, draw: float) -> Callable[..., Any]:
+        """Return an arm whose calls take `call` plus `draw` seconds for each draw."""
+
+        def slow(rng: np.random.Generator, size: int) -> Any:
+            self.now += call + draw * size
+            return arm(rng, size)
+
+        return slow
+
+    def arm(self, spread: float, call: float, draw: float) -> Callable[..., Any]:
+        return self.timed(lambda rng, size: rng.normal(1.0, spread, size), call, draw)
+
+    def sleepy(self, draw: float) -> Callable[..., Any]:
+        """Return an arm that sleeps `draw` seconds for each draw."""
+
+        def sleeps(rng: np.random.Generator, size: int) -> np.ndarray:
+            self.now += draw * size
+            self.slept += draw * size
+            return rng.normal(1.0, 0.1, size)
+
+        return sleeps
+
+
+def clock_in(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Put a clock of ours in the place of the machine's."""
+    fake = Clock()
+    for module in ("croupier.run", "croupier.workers"):
+        monkeypatch.setattr(importlib.import_module(module), "time", fake)
+    return fake
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return clock_in(monkeypatch)
 
 
 def bits_of(result: cr.Result) -> tuple[Any, ...]:

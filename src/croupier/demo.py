@@ -162,8 +162,8 @@ def price(
 ) -> Result:
     """Price the option with all arms in so many seconds.
 
-    >>> abs(price(0.2, seed=7).value - PRICE) < 0.1
-    True
+    >>> price(0.2, seed=7).stopped
+    'seconds'
     """
     return estimate(ARMS, seconds=seconds, rng=seed, progress=progress, store=store)
 

@@ -19,6 +19,7 @@ from croupier.ledger import Ledger
 from croupier.policies import REGISTRY, Policy, as_policy, describe
 from croupier.policies.base import Play, digest_of, group_of
 from croupier.workers import perform
+from tests.conftest import Clock
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -256,11 +257,15 @@ def test_a_budget_for_hardly_any_draws_is_met(name: str, draws: int, width: int)
 
 
 @every
-def test_a_deadline_is_played_to(name: str) -> None:
-    arms = arms_of("both vary", "scalar")
+def test_a_deadline_is_played_to(name: str, clock: Clock) -> None:
+    arms = {
+        name: dataclasses.replace(arm, draw=clock.timed(arm.draw, 1e-4, 1e-4))
+        for name, arm in arms_of("both vary", "scalar").items()
+    }
     result = cr.estimate(arms, seconds=0.1, policy=REGISTRY[name].example(), rng=7)
     assert result.stopped == "seconds"
-    assert result.draws > 10
+    assert result.seconds == pytest.approx(0.1, rel=0.05)
+    assert result.draws > 100
 
 
 @every

@@ -31,7 +31,7 @@ def no_orphans(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "dask" in request.node.name or "ray" in request.node.name:
         return
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while (left := children() - before) and time.monotonic() < until:
         time.sleep(0.05)
     assert not left

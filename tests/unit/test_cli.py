@@ -11,8 +11,16 @@ from typer.testing import CliRunner
 import croupier as cr
 from croupier import cli, demo
 from croupier.policies import REGISTRY
+from tests.conftest import Clock
 
 RUN = ["demo", "--seconds", "0.2", "--seed", "7"]
+
+
+@pytest.fixture(autouse=True)
+def _timed(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a second of the demo be as long on any machine."""
+    timed = {name: clock.timed(arm, 1e-3, 1e-5) for name, arm in demo.ARMS.items()}
+    monkeypatch.setattr(demo, "ARMS", timed)
 
 
 def invoke(*arguments: str) -> Any:

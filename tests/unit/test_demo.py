@@ -7,6 +7,7 @@ from scipy.stats import norm
 
 import croupier as cr
 from croupier import demo
+from tests.conftest import Clock
 
 
 def integrated_price(step: float = 0.005, nodes: int = 48) -> float:
@@ -73,7 +74,12 @@ def test_the_stratified_arm_has_the_smallest_variance_and_the_dearest_draws() ->
     assert demo.STRATA > 10  # paths a draw, where the others have one or two
 
 
-def test_a_run_prices_the_option_and_prefers_no_plain_arm() -> None:
+def test_a_run_prices_the_option_and_prefers_no_plain_arm(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = dict.fromkeys(demo.ARMS, 1e-5) | {"stratified": 1e-5 * demo.STRATA}
+    timed = {name: clock.timed(arm, 1e-5, seconds[name]) for name, arm in demo.ARMS.items()}
+    monkeypatch.setattr(demo, "ARMS", timed)
     result = demo.price(0.5, seed=7, progress=False)
     assert result.stopped == "seconds"
     assert abs(result.value - demo.PRICE) < 5 * result.stderr

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from tests.conftest import clock_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -42,24 +43,27 @@ def results() -> dict[str, cr.Result]:
     play: Callable[..., cr.Result] = cr.estimate
     fixed = cr.policies.Fixed("rough")
     pair = {"rough": normal(1.0), "fine": normal(0.1)}
-    with pytest.warns(cr.CroupierWarning):
-        return {
-            "scalar": play(pair, draws=5000, rng=7),
-            "vector": play({"a": vector(1.0), "b": vector(0.1)}, draws=5000, rng=7),
-            "length one": play({"a": vector(1.0, 1)}, draws=500, rng=7),
-            "fifty": play({"a": vector(1.0, 50), "b": vector(0.1, 50)}, draws=2000, rng=7),
-            "cost": play({"a": priced}, cost=500, rng=7),
-            "seconds": play(pair, seconds=0.05, rng=7),
-            "tolerance": play(pair, draws=10**6, atol=0.01, rng=7),
-            "anytime": play(pair, draws=10**6, atol=0.01, rng=7, anytime=True),
-            "one draw": play(pair, draws=1, rng=7),
-            "never drawn": play(pair, draws=50, rng=7, policy=fixed),
-            "constant": play({"a": constant, "b": constant}, draws=100, rng=7),
-            "huge": play({"a": lambda r, n: np.ldexp(r.random(n), 600)}, draws=500, rng=7),
-            "tiny": play({"a": lambda r, n: np.ldexp(r.random(n), -600)}, draws=500, rng=7),
-            "kept": play(pair, draws=500, rng=7, keep_values=True),
-            "many": play({f"arm{k}": normal(1 + k) for k in range(40)}, draws=2000, rng=7),
-        }
+    with pytest.MonkeyPatch.context() as patch:
+        clock = clock_in(patch)
+        timed = {"rough": clock.arm(1.0, 1e-5, 1e-5), "fine": clock.arm(0.1, 1e-5, 1e-5)}
+        with pytest.warns(cr.CroupierWarning):
+            return {
+                "scalar": play(pair, draws=5000, rng=7),
+                "vector": play({"a": vector(1.0), "b": vector(0.1)}, draws=5000, rng=7),
+                "length one": play({"a": vector(1.0, 1)}, draws=500, rng=7),
+                "fifty": play({"a": vector(1.0, 50), "b": vector(0.1, 50)}, draws=2000, rng=7),
+                "cost": play({"a": priced}, cost=500, rng=7),
+                "seconds": play(timed, seconds=0.05, rng=7),
+                "tolerance": play(pair, draws=10**6, atol=0.01, rng=7),
+                "anytime": play(pair, draws=10**6, atol=0.01, rng=7, anytime=True),
+                "one draw": play(pair, draws=1, rng=7),
+                "never drawn": play(pair, draws=50, rng=7, policy=fixed),
+                "constant": play({"a": constant, "b": constant}, draws=100, rng=7),
+                "huge": play({"a": lambda r, n: np.ldexp(r.random(n), 600)}, draws=500, rng=7),
+                "tiny": play({"a": lambda r, n: np.ldexp(r.random(n), -600)}, draws=500, rng=7),
+                "kept": play(pair, draws=500, rng=7, keep_values=True),
+                "many": play({f"arm{k}": normal(1 + k) for k in range(40)}, draws=2000, rng=7),
+            }
 
 
 KINDS = [

@@ -14,6 +14,7 @@ from croupier.combine import Stratified, as_combiner, name_of
 from croupier.policies.strata import deviation_bound, published_bound, unseen_deviation
 from croupier.strata import optimal_shares, regret
 from croupier.workers import perform
+from tests.conftest import Clock
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -249,13 +250,16 @@ def test_a_budget_of_draws_is_met_exactly(draws: int, width: int) -> None:
     assert np.isfinite(result.value)
 
 
-def test_it_stops_at_a_tolerance_a_deadline_and_a_callback() -> None:
+def test_it_stops_at_a_tolerance_a_deadline_and_a_callback(clock: Clock) -> None:
     result = cr.stratify(strata(), WEIGHTS, draws=1e6, atol=0.05, rng=7)
     assert result.stopped == "tolerance"
     assert result.interval[1] - result.interval[0] <= 0.1
     always = cr.stratify(strata(), WEIGHTS, draws=1e6, atol=0.05, anytime=True, rng=7)
     assert always.draws > result.draws
-    assert cr.stratify(strata(), WEIGHTS, seconds=0.1, rng=7).stopped == "seconds"
+    timed = {name: clock.timed(arm, 1e-4, 1e-4) for name, arm in strata().items()}
+    late = cr.stratify(timed, WEIGHTS, seconds=0.1, rng=7)
+    assert late.stopped == "seconds"
+    assert late.seconds == pytest.approx(0.1, rel=0.05)
     asked = cr.stratify(strata(), WEIGHTS, draws=1e6, rng=7, callback=lambda p: p.draws > 500)
     assert asked.stopped == "callback"
 
