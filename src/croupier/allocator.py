@@ -19,6 +19,7 @@ from croupier.history import History, Rows
 from croupier.intervals import Anytime, FixedSize, Interval, half_width
 from croupier.lane import Lane
 from croupier.ledger import Ledger
+from croupier.logs import exp_of, log_of, quiet, relative
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import STRATA, Plan
 from croupier.policies import MCUCB, Policy, as_policy, describe
@@ -44,7 +45,8 @@ class Allocator:
     """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell what came.
 
     `arms` are names, or a whole Plan; `rng`, `policy`, `combine`, `anytime`, `confidence`,
-    `objective`, `batch`, `width` and `keep_values` are those of `estimate`; `unit="cost"` counts
+    `objective`, `batch`, `width`, `keep_values` and `log` (logs are told, or `Draws(log_values=)`)
+    are those of `estimate`; `unit="cost"` counts
     the costs that are told (by default every draw costs 1); `weights` makes the arms strata, as in
     `stratify`. If what you see of the result decides when you stop, say `anytime=True`.
 
@@ -104,7 +106,11 @@ class Allocator:
         measured = plan.unit == "seconds"
         self._ledger = Ledger(len(plan.names), measured=measured)
         self._history = History(
-            plan.names, self._combiner, confidence=plan.confidence, measured=measured
+            plan.names,
+            self._combiner,
+            confidence=plan.confidence,
+            measured=measured,
+            log=plan.log,
         )
         self._tails: dict[int, Tail] = {}
         self._pending: Floats = np.zeros(len(plan.names))
@@ -278,12 +284,21 @@ class Allocator:
         if isinstance(batch, Outcome):
             outcome = batch
         else:
-            draws = values if isinstance(values, Draws) else Draws(values, costs)  # type: ignore[arg-type]
+            if isinstance(values, Draws):
+                draws = values
+            elif self.plan.log:
+                draws = Draws(None, costs, log_values=values)
+            else:
+                draws = Draws(values, costs)
             outcome = self._outcome(asked, draws)
         self._check_components(outcome)
         self._arrived[batch.ticket] = outcome
         del self._out[batch.ticket]
-        self._settle()
+        if self.plan.log:
+            with quiet():
+                self._settle()
+        else:
+            self._settle()
 
     def restore(self, outcome: Outcome) -> None:
         """Take a stored outcome, with its own arm and size, in place of the next ticket's ask."""
@@ -316,7 +331,8 @@ class Allocator:
                 arm=asked.arm,
                 ticket=asked.ticket,
             )
-        return outcome_of(self.plan, asked, chunks_of(asked, draws), digest=self._digest)
+        chunks = chunks_of(asked, draws, log=self.plan.log)
+        return outcome_of(self.plan, asked, chunks, digest=self._digest)
 
     def _never_asked(self, ticket: int) -> str:
         told = 0 <= ticket < self._asked
@@ -483,6 +499,9 @@ class Allocator:
                 raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
             if ledger.origin is None:
                 raise PlanError("nothing has been told yet: there is no estimate")
+            if self.plan.log:
+                with quiet():
+                    return self._look_at_logs(interval)
             pooled = pool(ledger, self._combiner)
             half = half_width(interval, pooled, self.plan.confidence)
             numbers = (
@@ -497,6 +516,21 @@ class Allocator:
         leader = self.plan.names[int(ledger.cost.argmax())]
         return Progress(draws, cost, self._reported, told, seconds, leader, look)
 
+    def _look_at_logs(self, interval: Interval) -> Look:
+        ledger, scalar = self._ledger, self._history.scalar
+        pooled = pool(ledger, self._combiner)
+        mean, error = pooled.mean, stderr_of(pooled)
+        half = half_width(interval, pooled, self.plan.confidence)
+        value, stderr, width = (exp_of(x, ledger.exponent) for x in (mean, error, half))
+        logs = log_of(mean, ledger.exponent), relative(error, mean), relative(half, mean)
+        return Look(
+            shaped(value, scalar),
+            shaped(stderr, scalar),
+            shaped(width, scalar),
+            interval.ready(pooled),
+            tuple(shaped(number, scalar) for number in logs),
+        )
+
     def result(self) -> Result:
         """Return the answer from everything told so far."""
         self._book()
@@ -508,7 +542,8 @@ class Allocator:
             history.own()
             for ticket in sorted(self._arrived):
                 outcome = self._arrived[ticket]
-                ledger.add(self._index[outcome.arm], outcome)
+                with quiet():
+                    ledger.add(self._index[outcome.arm], outcome)
                 history.append(self._index[outcome.arm], outcome)
         if ledger.origin is None:
             raise PlanError("nothing has been told yet: there is no result")

@@ -13,9 +13,10 @@ from croupier.draws import Floats
 from croupier.history import History
 from croupier.intervals import Interval, half_width
 from croupier.ledger import Ledger
+from croupier.logs import exp_of, log_of, quiet, relative
 from croupier.plan import Plan
 from croupier.policies.base import objective_weights
-from croupier.result import ArmRow, ArmRows, Result
+from croupier.result import ArmRow, ArmRows, Result, log_ends
 from croupier.tails import Tail
 
 __all__ = ["result_of", "shaped", "stderr_of"]
@@ -30,16 +31,28 @@ def result_of(
     tails: Mapping[int, Tail],
 ) -> Result:
     """Return the result of a run that has told what the ledger knows."""
+    if plan.log:
+        with quiet():
+            return _result(plan, ledger, history, combiner, interval, tails)
+    return _result(plan, ledger, history, combiner, interval, tails)
+
+
+def _result(
+    plan: Plan,
+    ledger: Ledger,
+    history: History,
+    combiner: Combiner,
+    interval: Interval,
+    tails: Mapping[int, Tail],
+) -> Result:
     scalar = history.scalar
     pooled = pool(ledger, combiner)
-    value = ledger.value_of(pooled.mean)
-    half = ledger.spread_of(half_width(interval, pooled, plan.confidence))
+    half = half_width(interval, pooled, plan.confidence)
     warnings, agreement = doubts(plan, ledger, pooled, tails)
     p = agreement[0]
+    answer = _estimate_of_logs if plan.log else _estimate
     return Result(
-        value=shaped(value, scalar),
-        stderr=shaped(ledger.spread_of(stderr_of(pooled)), scalar),
-        interval=(shaped(value - half, scalar), shaped(value + half, scalar)),
+        **answer(ledger, pooled, half, scalar),
         confidence=plan.confidence,
         draws=int(ledger.draws),
         cost=ledger.spent,
@@ -57,6 +70,28 @@ def result_of(
     )
 
 
+def _estimate(ledger: Ledger, pooled: Pooled, half: Floats, scalar: bool) -> dict[str, Any]:
+    value, half = ledger.value_of(pooled.mean), ledger.spread_of(half)
+    return {
+        "value": shaped(value, scalar),
+        "stderr": shaped(ledger.spread_of(stderr_of(pooled)), scalar),
+        "interval": (shaped(value - half, scalar), shaped(value + half, scalar)),
+    }
+
+
+def _estimate_of_logs(ledger: Ledger, pooled: Pooled, half: Floats, scalar: bool) -> dict[str, Any]:
+    """Return the estimate on both scales; the interval is symmetric on that of the logs."""
+    stderr, ends = stderr_of(pooled), log_ends(ledger, pooled, half)
+    return {
+        "value": shaped(exp_of(pooled.mean, ledger.exponent), scalar),
+        "stderr": shaped(exp_of(stderr, ledger.exponent), scalar),
+        "interval": tuple(shaped(np.exp(end), scalar) for end in ends),
+        "log_value": shaped(log_of(pooled.mean, ledger.exponent), scalar),
+        "log_stderr": shaped(relative(stderr, pooled.mean), scalar),
+        "log_interval": tuple(shaped(end, scalar) for end in ends),
+    }
+
+
 def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
     s2, price, scalar = ledger.variance, ledger.price, history.scalar
     V = s2 @ objective_weights(plan, ledger, s2)
@@ -65,10 +100,20 @@ def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRo
     if plan.weights is not None:  # one more draw takes w^2 V/n^2 from the variance of the estimate
         loss = price * np.square(ledger.count / plan.weights) / np.where(known, V, 1.0)
     best = loss[known].min() if known.any() else np.nan
-    mean, spread = ledger.value_of(ledger.mean), ledger.spread_of(np.sqrt(s2))
+    deviation, x = np.sqrt(s2), ledger.mean
+    mean, spread = ledger.value_of(x), ledger.spread_of(deviation)
     with np.errstate(over="ignore"):  # of draws of 2^600 the variance is infinite, and nobody minds
         variance = np.square(spread)
-    error = spread / np.sqrt(np.maximum(ledger.count, 1))[:, None]
+    root = np.sqrt(np.maximum(ledger.count, 1))[:, None]
+    error = spread / root
+    logs: dict[str, Floats] = {}
+    if plan.log:
+        varied = relative(deviation, x)
+        logs = {
+            "log_mean": log_of(x, ledger.exponent),
+            "log_stderr": varied / root,
+            "relative_deviation": varied,
+        }
     values = history.all_values()
     rows = []
     for k, name in enumerate(plan.names):
@@ -85,6 +130,11 @@ def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRo
                 cost_per_draw=float(price[k]) if draws else None,
                 efficiency=float(best / loss[k]) if known[k] else None,
                 values=None if values is None else values[name],
+                **{
+                    column: shaped(numbers[k], scalar)
+                    for column, numbers in logs.items()
+                    if draws > (column != "log_mean")
+                },
             )
         )
     return ArmRows(rows)

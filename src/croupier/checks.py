@@ -102,15 +102,19 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
     return number
 
 
-def range_of(name: str, value: Any) -> Range | None:
-    """Return finite bounds (low, high) with low < high, or None where none are known."""
+def range_of(name: str, value: Any, *, logs: bool = False) -> Range | None:
+    """Return finite bounds (low, high) with low < high, or None where none are known.
+
+    Of `logs` the low end may be -inf, the log of zero.
+    """
     if value is None:
         return None
     try:
         low, high = (float(bound) for bound in value)
     except (TypeError, ValueError, OverflowError):
         raise PlanError(f"{name} must be a pair (low, high), got {value!r}") from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+    finite = math.isfinite(low) or (logs and low == -math.inf)
+    if not (finite and math.isfinite(high) and low < high):
         raise PlanError(f"{name} must be finite with low < high, got {value!r}")
     return low, high
 

@@ -99,7 +99,7 @@ def doubts(
         )
     if plan.policy["name"] == "mc-ucb" and not pooled.shared:
         warnings.extend(_followed(ledger, pooled))
-    warnings.extend(_heavy(names, pooled, tails))
+    warnings.extend(_heavy(plan, pooled, tails))
     return warnings, p
 
 
@@ -182,14 +182,16 @@ def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
     ]
 
 
-def _heavy(names: Sequence[str], pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
+def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
     # Of strata, a weight says little about a part in the error: all of them count.
     enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
     counted = _where((pooled.weights >= enough).any(axis=1))
     shapes = {}
     for arm in counted:
-        shape = tails[arm].shape() if arm in tails else np.array([np.nan])
+        shape = np.array([np.nan])
+        if arm in tails:
+            shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()
         shapes[arm] = float(np.nanmax(shape)) if np.isfinite(shape).any() else 0.0
     found = [arm for arm in counted if shapes[arm] > 0.5]
     if not found:
@@ -197,7 +199,7 @@ def _heavy(names: Sequence[str], pooled: Pooled, tails: Mapping[int, Tail]) -> l
     worst = max(shapes.values())
     sure = "looks infinite" if worst > 0.7 else "may be infinite"
     return [
-        f"the variance of {_listed(names, found)} {sure} (Pareto shape of the extreme draws "
+        f"the variance of {_listed(plan.names, found)} {sure} (Pareto shape of the extreme draws "
         f"{worst:.2f}, above 0.5): the error bar is not to be trusted"
     ]
 

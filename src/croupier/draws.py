@@ -30,7 +30,8 @@ class Draws:
     """What an arm returns when it reports its own costs: values, and what each of them cost.
 
     `costs` is one number per draw, or a single number that each of the draws cost. `extra`, small
-    data of any kind, is what an arm that learns wants to learn from the draws.
+    data of any kind, is what an arm that learns wants to learn from the draws. In a run with
+    ``log=True`` the draws are given as `log_values` in place of `values`.
 
     >>> import numpy as np
     >>> def arm(rng, size):
@@ -40,9 +41,10 @@ class Draws:
     (3,)
     """
 
-    values: ArrayLike
+    values: ArrayLike | None = None
     costs: ArrayLike | None = None
     extra: Any = None
+    log_values: ArrayLike | None = None
 
 
 class Batch(NamedTuple):  # one is made per decision, in a quarter of a frozen dataclass's time
@@ -73,6 +75,9 @@ class Outcome:
     farthest from the mean among the first `inspected`, for the warnings about tails; `extra`
     is what a policy or an arm digests from the draws. `scalar`: the arm returns numbers, not
     vectors of length 1. `cost` is in the unit of the plan, `reported` what the arm says.
+
+    Of logs, moments are those of the draws themselves, about an origin of 0; `extremes` and
+    `values` are logs.
     """
 
     ticket: int

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from croupier.combine import Combiner, pool
 from croupier.draws import Floats, Outcome
+from croupier.errors import PlanError
 from croupier.intervals import FixedSize, Interval, half_width
 from croupier.ledger import Ledger
+from croupier.logs import log_of, quiet, relative
 from croupier.tally import FLAT
 
 __all__ = ["Curve", "History", "Rows"]
 
 
 class Curve(NamedTuple):
-    """The estimate as it was after some of the batches."""
+    """The estimate as it was after some of the batches; of a run of logs, on their scale."""
 
     row: NDArray[np.int64]
     value: Floats
@@ -62,6 +64,7 @@ class History:
         confidence: float = 0.95,
         interval: Interval | None = None,
         measured: bool = False,
+        log: bool = False,
     ) -> None:
         self.names = names
         self.scalar = True
@@ -69,6 +72,7 @@ class History:
         self._confidence = confidence
         self._interval: Interval = FixedSize() if interval is None else interval
         self._measured = measured
+        self._log = log
         self._rows = 0
         self._numbers: Floats = np.empty((16, 5))
         self._moments: Floats = np.empty((16, 6, 1))
@@ -201,12 +205,25 @@ class History:
 
         It is the combination of the batches that were finished by then: the paper's muhat(t).
         """
-        finished = int(np.searchsorted(self.cost, cost * (1 + 1e-12), side="right"))
-        if finished == 0:
-            missing = np.full(self._moments.shape[2], np.nan)
-            return missing[0].item() if self.scalar else missing
-        value = self._estimates(np.array([finished - 1])).value[0]
+        value = self._at(cost)
+        if self._log:
+            with quiet():
+                value = np.exp(value)
         return value.item() if self.scalar else value
+
+    def log_at(self, cost: float) -> Any:
+        """Return the log of `at(cost)`, also where no double holds it: of a run of logs."""
+        if not self._log:
+            raise PlanError("this run was not one of logs: take the log of history.at")
+        value = self._at(cost)
+        return value.item() if self.scalar else value
+
+    def _at(self, cost: float) -> Any:
+        finished = int(np.searchsorted(self.cost, cost * (1 + 1e-12), side="right"))
+        if finished:
+            return self._estimates(np.array([finished - 1])).value[0]
+        missing = np.full(self._moments.shape[2], np.nan)
+        return missing[0] if self.scalar else missing
 
     def curve(self, points: int = 200) -> Curve:
         """Return the estimate after at most `points` batches, evenly spaced in log cost."""
@@ -218,15 +235,25 @@ class History:
 
     def _estimates(self, rows: NDArray[np.int64]) -> Curve:
         """Replay the batches and combine after each of the given rows (ascending)."""
+        if self._log:
+            with quiet():
+                return self._replayed(rows)
+        return self._replayed(rows)
+
+    def _replayed(self, rows: NDArray[np.int64]) -> Curve:
         ledger = Ledger(len(self.names), measured=self._measured)
         values, halves, start = [], [], 0
         for stop in rows + 1:
             self._book(ledger, start, stop)
             start = stop
             pooled = pool(ledger, self._combiner)
-            values.append(ledger.value_of(pooled.mean))
             half = half_width(self._interval, pooled, self._confidence)
-            halves.append(ledger.spread_of(half))
+            if self._log:
+                values.append(log_of(pooled.mean, ledger.exponent))
+                halves.append(relative(half, pooled.mean))
+            else:
+                values.append(ledger.value_of(pooled.mean))
+                halves.append(ledger.spread_of(half))
         column = 0 if self.scalar else slice(None)
         return Curve(rows, np.array(values)[:, column], np.array(halves)[:, column])
 

@@ -57,7 +57,7 @@ class Lane:
         `state` is the policy's before the first decision.
         """
         single = plan.batch == "one" and plan.width == 1 and plan.unit == "draws"
-        if not single or plan.keep_values or plan.objective is not None:
+        if not single or plan.log or plan.keep_values or plan.objective is not None:
             return None
         return None if sprint_of(policy, state) is None else cls(plan, policy, state)
 

@@ -222,7 +222,7 @@ class Ledger:
         origin: Any = outcome.origin
         exponent: Any = outcome.exponent
         moments: Any = outcome.moments
-        self._begin(origin)
+        self._begin(origin, exponent)
         one = origin.size == 1  # one component is booked in plain numbers
         if one:
             origin, exponent, moments = origin.item(), exponent.item(), moments.ravel().tolist()
@@ -248,7 +248,7 @@ class Ledger:
         """Add single draws that cost 1 each, in their order: the bits of one `add` for each."""
         if not values:
             return
-        self._begin(np.array(values[:1]))
+        self._begin(np.array(values[:1]), np.full(1, FLAT))
         assert self.origin is not None
         assert self._even
         origin, unit = self.origin.item(), self.exponent.item()
@@ -307,7 +307,7 @@ class Ledger:
         """Add everything that another ledger of the same arms knows."""
         if other.origin is None:
             return
-        self._begin(other.origin)
+        self._begin(other.origin, other.exponent)
         moments = np.array(self._fit(other.origin, other.exponent, other.moments))
         n_a, n_b = self.count[:, None], other.count[:, None]
         with np.errstate(invalid="ignore"):
@@ -326,10 +326,10 @@ class Ledger:
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
         self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
 
-    def _begin(self, origin: Floats) -> None:
+    def _begin(self, origin: Floats, exponent: Ints) -> None:
         if self.origin is None:
             self.origin = origin.copy()
-            self.exponent = np.full(origin.shape, FLAT)
+            self.exponent = exponent.copy()
             self.moments = np.zeros((4, len(self), origin.size))
             self._variance = np.zeros((len(self), origin.size))
             self._df = np.ones((len(self), origin.size))
@@ -342,7 +342,8 @@ class Ledger:
         if isinstance(origin, float):
             mine, unit = mine.item(), unit.item()
         gap = origin - mine
-        needed = larger(exponent, exponent_of(gap))
+        apart = gap != 0.0 if isinstance(origin, float) else gap.any()
+        needed = larger(exponent, exponent_of(gap)) if apart else exponent
         higher = needed > unit
         if higher is True or (higher is not False and higher.any()):
             self._raise_unit(needed)

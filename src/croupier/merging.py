@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from croupier.answer import result_of
+from croupier.answer import result_of, stderr_of
 from croupier.checks import fraction_of
 from croupier.combine import Combiner, as_combiner
 from croupier.draws import Floats
@@ -18,6 +19,7 @@ from croupier.errors import CroupierWarning, PlanError
 from croupier.history import History, Rows
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.ledger import Ledger
+from croupier.logs import quiet
 from croupier.plan import Plan
 from croupier.result import Result, Runs
 from croupier.store.log import Store
@@ -69,9 +71,10 @@ def merge(
     level = _confidence(results, confidence)
     alike = all(_arms(one.plan) == _arms(results[0].plan) for one in results)
     interval = _widest([one._interval for one in results])
-    merged = (_arm_by_arm if alike else _run_by_run)(results, level, interval, combine)
+    with quiet() if results[0].plan.log else nullcontext():
+        merged = (_arm_by_arm if alike else _run_by_run)(results, level, interval, combine)
+        p = run_agreement(results)
     scalar = results[0].history.scalar
-    p = run_agreement(results)
     doubts = [*_disagreement(p), *_short(results), *merged.warnings, *_of_runs(results, merged)]
     for doubt in doubts:
         warnings.warn(doubt, CroupierWarning, stacklevel=2)
@@ -85,6 +88,8 @@ def merge(
             values=tuple(one.value for one in results),
             stderrs=tuple(one.stderr for one in results),
             agreement=(None if np.isnan(p[0]) else float(p[0])) if scalar else p,
+            log_values=tuple(one.log_value for one in results) if merged.plan.log else None,
+            log_stderrs=tuple(one.log_stderr for one in results) if merged.plan.log else None,
         ),
     )
 
@@ -112,6 +117,10 @@ def _check(results: Sequence[Result], same_seed: bool) -> None:
     shapes = [np.shape(one.value) for one in results]
     if len(set(shapes)) > 1:
         raise PlanError(f"the runs estimate quantities of different shapes: {shapes}")
+    if len({one.plan.log for one in results}) > 1:
+        raise PlanError(
+            "some of the runs are runs of logs, some are not: run all with log=True, or none"
+        )
     seen: dict[int, int] = {}
     for number, one in enumerate(results, 1):
         if one.seed in seen and not same_seed:
@@ -133,7 +142,7 @@ def _confidence(results: Sequence[Result], confidence: float | None) -> float:
 
 def _arms(plan: Plan) -> tuple[Any, ...]:
     """Return what must be the same for draws of two runs to be draws of the same arms."""
-    return plan.names, plan.versions, plan.unit, plan.combine, plan.weights
+    return plan.names, plan.versions, plan.unit, plan.combine, plan.weights, plan.log
 
 
 def _widest(intervals: Sequence[Interval]) -> Interval:
@@ -186,6 +195,7 @@ def _run_by_run(
         policy={"name": "independent runs"},
         combine="trusted",
         confidence=confidence,
+        log=results[0].plan.log,
     )
     numbers = np.empty((len(results), 5))
     moments = []
@@ -194,7 +204,7 @@ def _run_by_run(
         numbers[number] = number, number, one.draws, cost, 0.0
         moments.append(_moments(one))
     rows = Rows(numbers, np.array(moments), results[0].history.scalar, [])
-    history = History(names, trusted, measured=plan.unit == "seconds")
+    history = History(names, trusted, measured=plan.unit == "seconds", log=plan.log)
     history.take(rows)
     return _answer(plan, history.ledger(), rows, trusted, interval)
 
@@ -208,8 +218,10 @@ def _moments(run: Result) -> Floats:
     n, pooled, unit = run.draws, run._pooled, run._ledger.exponent
     m2 = np.where(pooled.varies, pooled.variance * n, 0.0) * max(n - 1, 1)
     m4 = np.square(m2) / n**2 * np.maximum(2 * (n - 1) * (n + 10) / pooled.df + n - 40, 0.0)
+    nothing = np.zeros_like(pooled.mean)
+    if run.plan.log:
+        return np.array((nothing, unit, pooled.mean, m2, nothing, m4))
     value = run._ledger.value_of(pooled.mean)
-    nothing = np.zeros_like(value)
     return np.array((value, unit, nothing, m2, nothing, m4))
 
 
@@ -236,6 +248,7 @@ def _answer(
         confidence=plan.confidence,
         interval=interval,
         measured=plan.unit == "seconds",
+        log=plan.log,
     )
     history.take(rows)
     return result_of(plan, ledger, history, combiner, interval, {})
@@ -253,8 +266,14 @@ def run_agreement(results: Sequence[Result]) -> Floats:
     """
     from scipy.special import fdtrc
 
-    x = np.array([np.atleast_1d(one.value) for one in results])
-    error = np.array([np.atleast_1d(one.stderr) for one in results], dtype=float)
+    if results[0].plan.log:  # in a unit that all of them share
+        units = np.array([one._ledger.exponent for one in results])
+        shift = units - units.max(axis=0)
+        x = np.ldexp(np.array([one._pooled.mean for one in results]), shift)
+        error = np.ldexp(np.array([stderr_of(one._pooled) for one in results]), shift)
+    else:
+        x = np.array([np.atleast_1d(one.value) for one in results])
+        error = np.array([np.atleast_1d(one.stderr) for one in results], dtype=float)
     df = np.array([one._pooled.df for one in results])
     p = np.full(x.shape[1], np.nan)
     for j in range(x.shape[1]):

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from croupier.checks import Range
 from croupier.draws import Batch, Draws, Floats, Outcome, as_costs, as_values
 from croupier.errors import ArmError
+from croupier.logs import LogTally
 from croupier.plan import Plan
 from croupier.seeds import DIGEST, stream
 from croupier.tails import extremes_of
@@ -37,9 +38,10 @@ class Chunk(NamedTuple):
     cost: float
 
 
-def chunks_of(batch: Batch, draws: Draws) -> Iterator[Chunk]:
+def chunks_of(batch: Batch, draws: Draws, *, log: bool = False) -> Iterator[Chunk]:
     """Cut draws that were made elsewhere into the chunks that `perform` would have made."""
-    values = as_values(draws.values, batch.size, arm=batch.arm, ticket=batch.ticket)
+    raw = _given(draws, log, batch.arm, batch.ticket)
+    values = as_values(raw, batch.size, arm=batch.arm, ticket=batch.ticket)
     costs = None
     if draws.costs is not None:
         costs = as_costs(draws.costs, batch.size, arm=batch.arm, ticket=batch.ticket)
@@ -48,7 +50,9 @@ def chunks_of(batch: Batch, draws: Draws) -> Iterator[Chunk]:
         cost = None if costs is None else costs[part]
         extra = draws.extra if start == 0 else None
         spent = 0.0 if cost is None else float(cost.sum())
-        yield Chunk(len(values[part]), Draws(values[part], cost, extra), 0.0, spent)
+        own = values[part]
+        made = Draws(None, cost, extra, own) if log else Draws(own, cost, extra)
+        yield Chunk(len(own), made, 0.0, spent)
 
 
 def outcome_of(
@@ -64,7 +68,8 @@ def outcome_of(
     again and again.
     """
     arm, ticket = batch.arm, batch.ticket
-    tally = Tally()
+    log = plan.log
+    tally = LogTally() if log else Tally()
     seconds = clock = reported = squares = 0.0
     scalar = True
     extremes: Floats | None = None
@@ -80,7 +85,7 @@ def outcome_of(
         if isinstance(raw, Draws):
             if raw.extra is not None:
                 learned.append(raw.extra)
-            costs, raw = raw.costs, raw.values
+            costs, raw = raw.costs, _given(raw, log, arm, ticket)
         values = as_values(raw, chunk.size, arm=arm, ticket=ticket)
         tally.add(values, arm=arm, ticket=ticket)
         if bounds is not None:
@@ -111,8 +116,10 @@ def outcome_of(
         if plan.unit != "draws":
             each = np.concatenate(prices) if plan.unit == "cost" else cost / batch.size
         try:
-            seen = Draws(whole, each, learned)
-            extra["policy"] = digest(plan, plan.names.index(arm), seen, random)
+            made = Draws(whole, each, learned)
+            if log:
+                made = Draws(None, each, learned, log_values=whole)
+            extra["policy"] = digest(plan, plan.names.index(arm), made, random)
         except ArmError as error:
             raise error.at(ticket) from None
     if learned:
@@ -135,6 +142,18 @@ def outcome_of(
         extra=extra,
         values=whole if plan.keep_values else None,
     )
+
+
+def _given(draws: Draws, log: bool, arm: str, ticket: int) -> ArrayLike | None:
+    """Return the values of draws, or their logs where the run is one of logs."""
+    wanted, other = (draws.log_values, draws.values) if log else (draws.values, draws.log_values)
+    if other is None:
+        return wanted
+    if log:
+        message = "returned Draws(values=...) to a run of logs: give Draws(log_values=...)"
+    else:
+        message = "returned Draws(log_values=...): say estimate(..., log=True) to average logs"
+    raise ArmError(message, arm=arm, ticket=ticket)
 
 
 def _within(values: Floats, bounds: Range, arm: str, ticket: int) -> None:

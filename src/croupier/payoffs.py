@@ -32,6 +32,13 @@ Scaling: TypeAlias = Literal["common", "per-arm"]
 _GROUP: Final = {"second-moment": 1, "variance": 2, "cost-variance": 2, "cost-variance-triples": 3}
 
 
+#: Ranges of logs that lie farther apart cannot be compared: squared, the smaller one would be 0.
+_FARTHEST: Final = 300.0
+
+#: What is smaller than this part of the largest draw has a loss of 0.
+_NOTHING: Final = 1e-150
+
+
 def pair_payoff(values: ArrayLike, costs: ArrayLike = 1.0) -> Floats:
     """Return -(D1 + D2)(X1 - X2)^2/4 of every two draws; its mean is -delta V.
 
@@ -83,7 +90,7 @@ class Terms(NamedTuple):
         if self.clip not in (True, False):
             raise PlanError(f"clip must be True or False, got {self.clip!r}")
         return self._replace(
-            bounds=range_of("bounds", self.bounds),
+            bounds=range_of("bounds", self.bounds, logs=True),
             cost_bounds=range_of("cost_bounds", self.cost_bounds),
         )
 
@@ -104,7 +111,8 @@ class Payoff:
 
     `factor` turns an arm's loss into a unit that all arms share: per-arm scaling divides each
     arm's losses by the square of its own range, and a comparison has to multiply it back, unless
-    the arms are all `alike`.
+    the arms are all `alike`. Of logs, draws are divided by e^`top`, the largest that any arm may
+    return: bounds (-inf, b) are those of draws in [0, e^b].
 
     >>> plan = Plan(names=("a", "b"), seed=7, bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> payoff = Payoff.of(plan, Terms())
@@ -124,6 +132,7 @@ class Payoff:
     bounded: bool
     weights: Floats | None
     alike: bool
+    top: float | None = None
 
     @classmethod
     def of(cls, plan: Plan, terms: Terms) -> Payoff:
@@ -132,10 +141,16 @@ class Payoff:
         arms = len(plan.names)
         low, width = np.zeros(arms), np.ones(arms)
         bounds = _ranges(plan, terms.bounds, plan.bounds)
-        if bounds is None and terms.bounded:
-            raise PlanError(_missing(plan, plan.bounds, "bounds", "values"))
+        if bounds is None and (terms.bounded or plan.log):
+            what = "logs" if plan.log else "values"
+            raise PlanError(_missing(plan, plan.bounds, "bounds", what))
+        top = None
+        if plan.log and bounds is not None:
+            top = max(high for _, high in bounds)
+        elif bounds is not None and not np.isfinite(bounds).all():
+            raise PlanError(f"bounds must be finite, got {bounds!r}: -inf is the log of zero")
         if bounds is not None:
-            lows, highs = np.array(bounds).T
+            lows, highs = np.array(bounds).T if top is None else _in_units_of(top, bounds)
             if kind == "second-moment":
                 low = np.full(arms, lows.min())
                 width = highs - low
@@ -158,7 +173,7 @@ class Payoff:
         bounded = terms.bounded and not terms.clip
         alike = bool((factor == 1).all())
         return cls(
-            kind, plan.names, low, width, dearest, factor, terms.clip, bounded, weights, alike
+            kind, plan.names, low, width, dearest, factor, terms.clip, bounded, weights, alike, top
         )
 
     def losses(self, arm: int, draws: Draws) -> Floats:
@@ -167,6 +182,10 @@ class Payoff:
         Of vectors, the components' losses are averaged, by the weights of the plan's objective.
         """
         values = np.asarray(draws.values)
+        if self.top is not None:
+            with np.errstate(under="ignore", over="ignore"):
+                values = np.exp(np.asarray(draws.log_values) - self.top)
+                values = np.where(values < _NOTHING, 0.0, values)
         low, width = float(self.low[arm]), float(self.width[arm])
         if self.kind == "second-moment":
             part = (values - low) / width
@@ -204,7 +223,7 @@ class Payoff:
     def _refuse(self, arm: int, draws: Draws, worst: int, loss: float) -> None:
         group = _GROUP[self.kind]
         part = slice(worst * group, worst * group + group)
-        value = np.asarray(draws.values)[part]
+        value = np.asarray(draws.values if self.top is None else draws.log_values)[part]
         shown = value[0] if group == 1 else value.tolist()
         costs = "" if draws.costs is None else " and its costs"
         raise ArmError(
@@ -234,6 +253,17 @@ def _ranges(plan: Plan, own: Range | None, known: tuple[Range | None, ...]) -> l
         return [own] * len(plan.names)
     found = [bounds for bounds in known if bounds is not None]
     return found if len(found) == len(plan.names) else None
+
+
+def _in_units_of(top: float, bounds: list[Range]) -> Floats:
+    """Return the ranges of draws, from those of their logs, divided by e^top."""
+    if top - min(high for _, high in bounds) > _FARTHEST:
+        raise PlanError(
+            f"the upper bounds of the logs are more than {_FARTHEST:g} apart, {bounds!r}: in the "
+            "range of one arm, the draws of another are no number; use policy='auto'"
+        )
+    with np.errstate(under="ignore"):
+        return np.asarray(np.exp(np.array(bounds).T - top))
 
 
 def _missing(plan: Plan, known: tuple[Range | None, ...], which: str, what: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 from croupier.checks import (
@@ -40,7 +41,8 @@ class Plan:
 
     `policy` is ``{"name": ..., parameters}``, `combine` the name of a combiner, `first` the
     number of draws that every arm gets before a policy may prefer one. With `weights` the arms
-    are strata, each with a mean of its own, and `combine` is "strata".
+    are strata, each with a mean of its own, and `combine` is "strata". With `log` the arms return
+    logs of draws, and `bounds` are those of the logs.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -66,6 +68,7 @@ class Plan:
     bounds: tuple[Range | None, ...] = ()
     cost_bounds: tuple[Range | None, ...] = ()
     weights: tuple[float, ...] | None = None
+    log: bool = False
 
     def __post_init__(self) -> None:
         choice("unit", self.unit, Unit)
@@ -73,8 +76,9 @@ class Plan:
         choice("clock", self.clock, Clock)
         if not isinstance(self.combine, str):
             raise PlanError(f"combine must be the name of a combiner, got {self.combine!r}")
-        if self.keep_values not in (True, False):
-            raise PlanError(f"keep_values must be True or False, got {self.keep_values!r}")
+        for name in ("keep_values", "log"):
+            if getattr(self, name) not in (True, False):
+                raise PlanError(f"{name} must be True or False, got {getattr(self, name)!r}")
         self._set("names", names_of("names", self.names))
         self._set("seed", seed_of("seed", self.seed))
         self._set("policy", _policy(self.policy))
@@ -83,8 +87,9 @@ class Plan:
         self._set("width", count_of("width", self.width))
         self._set("first", count_of("first", self.first))
         self._set("keep_values", bool(self.keep_values))
+        self._set("log", bool(self.log))
         self._set("versions", self._per_arm("versions", _version))
-        self._set("bounds", self._per_arm("bounds", range_of))
+        self._set("bounds", self._per_arm("bounds", partial(range_of, logs=self.log)))
         self._set("cost_bounds", self._per_arm("cost_bounds", range_of))
         self._set("weights", shares_of("weights", self.weights))
         if self.weights is not None and len(self.weights) != len(self.names):

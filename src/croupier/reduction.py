@@ -8,6 +8,7 @@ place of draws and it is a bandit. So any bandit of any library can drive `estim
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
@@ -18,6 +19,7 @@ from croupier.checks import Range, range_of
 from croupier.draws import Batch, Draws, Floats
 from croupier.errors import PlanError
 from croupier.ledger import Ledger
+from croupier.logs import quiet
 from croupier.plan import Plan
 from croupier.policies import Policy, as_policy
 from croupier.policies.base import Choice, Random, group_of
@@ -49,7 +51,8 @@ def allocation_from(
         bandit: Anything that can choose and learn. A copy of it is played, so that the same
             object can be given to several runs; a random one must be seeded to repeat itself.
         bounds: The range of the draws, of all arms: then the rewards are 1 - ((y - low)/(high -
-            low))^2 in [0, 1], as most bandits want them. Without, they are -y^2.
+            low))^2 in [0, 1], as most bandits want them. Without, they are -y^2. In a run with
+            ``log=True`` they are the range of the logs, and needed.
         choose: ``choose(bandit) -> arm``, if it is not called ``bandit.choose()``,
         learn: ``learn(bandit, arm, reward)``, if it is not ``bandit.learn(arm, reward)``.
 
@@ -81,7 +84,8 @@ def allocation_from(
                     else "learn=lambda b, arm, reward: b.getReward(arm, reward)"
                 )
             )
-    return _Allocation(bandit, range_of("bounds", bounds), choose or _choose, learn or _learn)
+    ranges = range_of("bounds", bounds, logs=True)
+    return _Allocation(bandit, ranges, choose or _choose, learn or _learn)
 
 
 def _choose(bandit: BanditLike) -> int:
@@ -106,17 +110,25 @@ class _Allocation:
         self._choose, self._learn = choose, learn
 
     def start(self, plan: Plan) -> Any:
+        if plan.log and self._bounds is None:
+            raise PlanError(
+                "the reward -y^2 of a draw that is given as its log may be no number: give "
+                "allocation_from the bounds=(low, high) of the logs, low may be -inf"
+            )
         return copy.deepcopy(self._bandit)
 
     def digest(
         self, plan: Plan, arm: int, draws: Draws, rng: np.random.Generator
     ) -> Mapping[str, Any]:
-        values = np.asarray(draws.values)
+        values = np.asarray(draws.log_values if plan.log else draws.values)
         if values.ndim > 1:
             raise PlanError("a bandit's reward is one number, but the draws are vectors")
         if self._bounds is None:
             return {"rewards": -values * values}
         low, high = self._bounds
+        if plan.log:  # of draws in units of the largest
+            with quiet():
+                values, low, high = np.exp(values - high), math.exp(low - high), 1.0
         part = (values - low) / (high - low)
         return {"rewards": 1 - part * part}
 

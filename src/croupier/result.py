@@ -12,9 +12,11 @@ import numpy as np
 from croupier.checks import fraction_of
 from croupier.combine import Pooled
 from croupier.draws import Floats
+from croupier.errors import PlanError
 from croupier.history import History
 from croupier.intervals import Interval, half_width
 from croupier.ledger import Ledger
+from croupier.logs import log_of, quiet, relative
 from croupier.plan import Plan
 from croupier.views.data import ArmSummary, Summary
 from croupier.views.data import History as Columns
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["ArmRow", "ArmRows", "Result", "Runs"]
+__all__ = ["ArmRow", "ArmRows", "Result", "Runs", "log_ends"]
 
 T = TypeVar("T")
 
@@ -38,6 +40,10 @@ class ArmRow:
     `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
     the best arm (1 is the best): of strata, what one more draw would add, so that all are 1 where
     the allocation is optimal. `values` are the draws, if the run kept them.
+
+    In a run of logs `log_mean` is the log of the mean, `log_stderr` its standard error,
+    `relative_deviation` the standard deviation of one draw over the mean, and `values` are logs;
+    `mean`, `stderr` and `variance` are those of the draws, 0 or inf where no double holds them.
     """
 
     name: str
@@ -50,6 +56,9 @@ class ArmRow:
     cost_per_draw: float | None
     efficiency: float | None
     values: Floats | None = field(default=None, repr=False, compare=False)
+    log_mean: Any = None
+    log_stderr: Any = None
+    relative_deviation: Any = None
 
 
 @dataclass(frozen=True)
@@ -57,13 +66,16 @@ class Runs:
     """The runs that a merged result was made of, in their order.
 
     `agreement` is the p-value of the hypothesis that all of them estimate the same quantity; None,
-    or NaN in an array, if that cannot be tested.
+    or NaN in an array, if that cannot be tested. `log_values` and `log_stderrs` are there for runs
+    of logs.
     """
 
     seeds: tuple[int, ...]
     values: tuple[Any, ...]
     stderrs: tuple[Any, ...]
     agreement: Any
+    log_values: tuple[Any, ...] | None = None
+    log_stderrs: tuple[Any, ...] | None = None
 
 
 class ArmRows:
@@ -124,6 +136,11 @@ class Result:
     the p-value of the hypothesis that all arms share one mean (None, or NaN in an array, if that
     cannot be tested, as between strata); `cost` is in the unit of the budget, `seconds` the wall
     time of the run. `runs` is there if several runs were merged.
+
+    A run with ``log=True`` has the answer on the scale of logs too, and None without: `log_value`
+    is log(value), `log_stderr` the relative standard error stderr/value (the delta method), and
+    `log_interval` is log_value ± half-width/value. There `interval` are the exponentials of its
+    ends; `value`, `stderr` and `interval` are 0 or inf where no double holds them.
     """
 
     value: Any
@@ -144,10 +161,14 @@ class Result:
     _pooled: Pooled
     _interval: Interval
     runs: Runs | None = None
+    log_value: Any = None
+    log_stderr: Any = None
+    log_interval: tuple[Any, Any] | None = None
 
     def __post_init__(self) -> None:
-        own = (self.value, self.stderr, *self.interval, self.agreement)
-        rows = ((row.mean, row.stderr, row.variance, row.values) for row in self.arms)
+        logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))
+        own = (self.value, self.stderr, *self.interval, self.agreement, *logs)
+        rows = ([getattr(row, name) for name in (*_WIDE, "values")] for row in self.arms)
         for numbers in chain(own, *rows):
             if isinstance(numbers, np.ndarray):
                 numbers.setflags(write=False)
@@ -163,11 +184,26 @@ class Result:
 
     def confidence_interval(self, level: float) -> tuple[Any, Any]:
         """Return (low, high) at another confidence level, of the kind that the run reports."""
-        half = half_width(self._interval, self._pooled, fraction_of("level", level))
-        half = self._ledger.spread_of(half)
-        value = self._ledger.value_of(self._pooled.mean)
-        low, high = value - half, value + half
+        if self.plan.log:
+            with quiet():
+                low, high = (np.exp(end) for end in self._log_ends(level))
+        else:
+            half = half_width(self._interval, self._pooled, fraction_of("level", level))
+            half = self._ledger.spread_of(half)
+            value = self._ledger.value_of(self._pooled.mean)
+            low, high = value - half, value + half
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
+
+    def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
+        """Return (low, high) on the scale of logs at another level; of a run with log=True."""
+        if not self.plan.log:
+            raise PlanError("this run was not one of logs: take the logs of confidence_interval")
+        low, high = self._log_ends(level)
+        return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
+
+    def _log_ends(self, level: float) -> tuple[Floats, Floats]:
+        half = half_width(self._interval, self._pooled, fraction_of("level", level))
+        return log_ends(self._ledger, self._pooled, half)
 
     def __repr__(self) -> str:
         from croupier.views import content
@@ -241,6 +277,18 @@ class Result:
             "warnings": list(self.warnings),
             "arms": [_summary(row) for row in self.arms],
         }
+        if self.log_interval is not None:
+            log_low, log_high = self.log_interval
+            summary["log"] = {
+                "value": _plain(self.log_value),
+                "stderr": _plain(self.log_stderr),
+                "low": _plain(log_low),
+                "high": _plain(log_high),
+            }
+            for row, arm in zip(self.arms, summary["arms"], strict=True):
+                arm["log_mean"] = _plain(row.log_mean)
+                arm["log_stderr"] = _plain(row.log_stderr)
+                arm["relative_deviation"] = _plain(row.relative_deviation)
         if self.runs is not None:
             agreement = _plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
@@ -249,7 +297,7 @@ class Result:
     def to_pandas(self) -> pd.DataFrame:
         """Return the arms as a DataFrame, one row each, indexed by name; NaN: not known."""
         pandas = _needed("pandas", "pandas")
-        frame = pandas.DataFrame({column: self._cells(column) for column in _ARM_COLUMNS})
+        frame = pandas.DataFrame({column: self._cells(column) for column in self._columns()})
         return frame.set_index("name")  # type: ignore[no-any-return]
 
     def to_xarray(self) -> xr.Dataset:
@@ -263,13 +311,22 @@ class Result:
             "low": (component, np.array(low)),
             "high": (component, np.array(high)),
         }
-        for column in _ARM_COLUMNS[1:]:
+        if self.log_interval is not None:
+            log_low, log_high = self.log_interval
+            data["log_value"] = (component, np.array(self.log_value))
+            data["log_stderr"] = (component, np.array(self.log_stderr))
+            data["log_low"] = (component, np.array(log_low))
+            data["log_high"] = (component, np.array(log_high))
+        for column in self._columns()[1:]:
             wide = component if column in _WIDE else ()
-            name = "arm_stderr" if column == "stderr" else column  # "stderr" is the estimate's
+            name = f"arm_{column}" if column in data else column  # "stderr" is the estimate's
             data[name] = (("arm", *wide), np.array(self._cells(column)))
         attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
         names = [row.name for row in self.arms]
         return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]
+
+    def _columns(self) -> tuple[str, ...]:
+        return _ARM_COLUMNS if self.log_interval is None else (*_ARM_COLUMNS, *_LOG_COLUMNS)
 
     def _cells(self, column: str) -> list[Any]:
         """Return one column of the arms, with NaN for what is not known."""
@@ -279,10 +336,28 @@ class Result:
         return [missing if cell is None else cell for cell in cells]
 
 
-_ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name != "values")
+#: The columns of a run of logs.
+_LOG_COLUMNS = ("log_mean", "log_stderr", "relative_deviation")
+
+_ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name not in ("values", *_LOG_COLUMNS))
 
 #: The columns that have one number per component.
-_WIDE = ("mean", "stderr", "variance")
+_WIDE = ("mean", "stderr", "variance", *_LOG_COLUMNS)
+
+
+def log_ends(ledger: Ledger, pooled: Pooled, half: Floats) -> tuple[Floats, Floats]:
+    """Return both ends of the interval of log(mean), log(mean) ± half/mean.
+
+    Better for skewed draws than the logs of mean ± half: see docs/honesty.md.
+    """
+    log, width = log_of(pooled.mean, ledger.exponent), relative(half, pooled.mean)
+    if not (infinite := np.isinf(width)).any():
+        return log - width, log + width
+    known = np.where(infinite, 0.0, width)
+    return (
+        np.where(infinite, -np.inf, log - known),
+        np.where(infinite, np.inf, log + known),
+    )
 
 
 def _summary(row: ArmRow) -> ArmSummary:

@@ -137,6 +137,7 @@ def estimate(
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
     objective: Sequence[float] | None = None,
+    log: bool = False,
     batch: Batching = "growing",
     clock: Clock = "wall",
     keep_values: bool = False,
@@ -159,13 +160,18 @@ def estimate(
         cost: Budget in the cost that the arms report with `Draws(values, costs)`.
             At least one of the three is needed; the first that runs out stops the run.
         atol: Stop when the half-width of the interval is at most this,
-        rtol: or at most this times the value (whichever is larger).
+        rtol: or at most this times the value (whichever is larger). With ``log=True`` both are
+            tolerances of the log: the half-width of `log_value` is to be at most the larger one.
         confidence: The level of the interval.
         anytime: Report an interval that holds at all times at once, whatever stopped the run.
         policy: How the budget is dealt: a name of `croupier.policies`, or a policy.
         combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
             function of the ledger.
-        objective: For vectors, the weight of each component's variance in the allocation.
+        objective: For vectors, the weight of each component's variance in the allocation; of its
+            relative variance, with ``log=True``.
+        log: The arms return logs of draws, -inf for zero, or `Draws(log_values=..., costs=...)`:
+            for quantities that are no double, such as the evidence e^-1000 of a model. The result
+            has `log_value`, `log_stderr` and `log_interval`.
         batch: "growing", or "one" for the paper's draw-by-draw loop.
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
@@ -219,23 +225,24 @@ def estimate(
         bounds=tuple(arm.bounds for arm in named),
         cost_bounds=tuple(arm.cost_bounds for arm in named),
         weights=weights_known_to(combiner),
+        log=log,
     )
-    log = None if store is None else _log(store)
-    if log is not None:
-        plan = log.plan_for(plan, seed=rng is not None, width=width is not None)
+    record = None if store is None else _log(store)
+    if record is not None:
+        plan = record.plan_for(plan, seed=rng is not None, width=width is not None)
     tolerant, interval = _tolerance(atol, rtol, anytime)
     learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
     table = Allocator(plan, policy=chosen, combine=combiner, interval=interval, learners=learners)
     watched = [] if callback is None else [asked_to(callback)]
     rule = any_of(*watched, *tolerant, *budget.rules())
-    with log or nullcontext():
-        if log is not None:
-            log.begin(table, learners, whole=callback is not None)
+    with record or nullcontext():
+        if record is not None:
+            record.begin(table, learners, whole=callback is not None)
         with (
             closing(_engine(plan, named, chosen, staff)) as performing,
             watching(progress, plan.unit) as watch,
         ):
-            engine = Recorded(performing, log, time.perf_counter)
+            engine = Recorded(performing, record, time.perf_counter)
             stopped = play(table, engine, budget, rule, watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked, and more than once
@@ -249,8 +256,8 @@ def estimate(
         if stopped == "interrupted":
             doubts.insert(0, "the run was interrupted: its budget is not used up")
         elapsed = engine.clock()
-        if log is not None:
-            log.finish(table.interval, stopped, elapsed, doubts)
+        if record is not None:
+            record.finish(table.interval, stopped, elapsed, doubts)
     for doubt in doubts:
         warnings.warn(doubt, CroupierWarning, stacklevel=_callers())
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(doubts))
@@ -323,6 +330,8 @@ def _relative_to_zero(result: Result, atol: float | None, rtol: float | None) ->
     import numpy as np
 
     low, high = result.interval
+    if result.plan.log:  # there, both are relative
+        return []
     if not rtol or atol or not np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0)):
         return []
     return [

@@ -66,13 +66,19 @@ def out_of_time(seconds: float) -> Rule:
 
 
 def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
-    """Stop when every component's half-width is at most max(atol, rtol |value|)."""
+    """Stop when every component's half-width is at most max(atol, rtol |value|).
+
+    Of a run of logs, when that of the log is at most max(atol, rtol): relative to the value.
+    """
 
     def rule(progress: Progress) -> Stop | None:
         if not progress.ready:
             return None
-        wanted = np.maximum(atol, rtol * np.abs(progress.value))
-        return "tolerance" if np.all(progress.half_width <= wanted) else None
+        if (half := progress.log_half_width) is None:
+            half, wanted = progress.half_width, np.maximum(atol, rtol * np.abs(progress.value))
+        else:
+            wanted = max(atol, rtol)
+        return "tolerance" if np.all(half <= wanted) else None
 
     return rule
 

@@ -38,6 +38,7 @@ class Settings(TypedDict, total=False):
     confidence: float
     anytime: bool
     objective: Sequence[float] | None
+    log: bool
     batch: Batching
     clock: Clock
     keep_values: bool

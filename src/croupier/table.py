@@ -14,12 +14,16 @@ __all__ = ["Look", "Progress", "Table"]
 
 
 class Look(NamedTuple):
-    """One look at the estimate: numbers for scalar draws, arrays for vectors."""
+    """One look at the estimate: numbers for scalar draws, arrays for vectors.
+
+    `logs` are log(value), and the standard error and the half-width of it, in a run of logs.
+    """
 
     value: Any
     stderr: Any
     half_width: Any
     ready: bool
+    logs: tuple[Any, ...] | None = None
 
 
 @dataclass(eq=False)
@@ -29,7 +33,8 @@ class Progress:
     `cost` is in the unit of the plan, `reported` what the arms say that they cost. `half_width` is
     that of the interval which the run will report; `leader` the arm that most
     was spent on; `ready` tells whether enough is known for a tolerance to stop the run. The
-    estimate is made when it is first read, which must be before the next tell.
+    estimate is made when it is first read, which must be before the next tell. In a run with
+    ``log=True`` `log_value`, `log_stderr` and `log_half_width` are on the scale of logs, else None.
     """
 
     draws: int
@@ -58,6 +63,21 @@ class Progress:
     def half_width(self) -> Any:
         """The half-width of its interval."""
         return self._look.half_width
+
+    @property
+    def log_value(self) -> Any:
+        """The log of the estimate so far, in a run of logs."""
+        return None if self._look.logs is None else self._look.logs[0]
+
+    @property
+    def log_stderr(self) -> Any:
+        """Its standard error: that of the estimate, relative to it."""
+        return None if self._look.logs is None else self._look.logs[1]
+
+    @property
+    def log_half_width(self) -> Any:
+        """The half-width of its interval."""
+        return None if self._look.logs is None else self._look.logs[2]
 
     @property
     def ready(self) -> bool:

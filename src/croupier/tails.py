@@ -99,15 +99,29 @@ class Tail:
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
         self._mark_gaps()
-        values = np.concatenate(self._parts)
+        return self._shapes(np.concatenate(self._parts), self._low, self._high)
+
+    def shape_of_logs(self) -> Floats:
+        """Return the shape of draws whose logs these are, in units of the largest draw."""
+        if self.inspected < _LEAST_DRAWS:
+            return self.shape()
+        self._mark_gaps()
+        logs = np.concatenate(self._parts)
+        top = logs.max(axis=0)
+        top = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(under="ignore", over="ignore"):
+            values, low, high = (np.exp(x - top) for x in (logs, self._low, self._high))
+        return self._shapes(values, low, high)
+
+    def _shapes(self, values: Floats, lowest: Any, highest: Any) -> Floats:
         most = _KEPT_PER_ARM * _kept(values)
         tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), most))
-        low = np.broadcast_to(self._low, values.shape[1])
-        high = np.broadcast_to(self._high, values.shape[1])
+        lows = np.broadcast_to(lowest, values.shape[1])
+        highs = np.broadcast_to(highest, values.shape[1])
         shapes = []
-        for column, lowest, highest in zip(values.T, low, high, strict=True):
-            above = np.sort(column[column >= highest])[-tail:]
-            below = np.sort(-column[column <= lowest])[-tail:]
+        for column, low, high in zip(values.T, lows, highs, strict=True):
+            above = np.sort(column[column >= high])[-tail:]
+            below = np.sort(-column[column <= low])[-tail:]
             shapes.append(np.fmax(pareto_shape(above), pareto_shape(below)))
         return np.array(shapes)
 

@@ -42,7 +42,8 @@ class Arm:
 
     `draw` returns an array of `size` values, an array (size, d) for d quantities at once, or
     `Draws(values, costs)`; or it is a `Learner`. `bounds` and `cost_bounds` are the known ranges
-    of values and costs, for the policies that need them. `timeout` is how many seconds a batch
+    of values and costs, for the policies that need them; of logs, `bounds` is the range of the
+    logs, and its low end may be -inf. `timeout` is how many seconds a batch
     may take before the arm is taken to hang; it needs workers. Batches grow, to about 3 % of all
     that was drawn before: be generous. `version` tells a stored run when an arm has changed
     although its name has not.
@@ -63,8 +64,8 @@ class Arm:
     def __post_init__(self) -> None:
         if self.timeout is not None:
             object.__setattr__(self, "timeout", positive("timeout", self.timeout))
-        for name in ("bounds", "cost_bounds"):
-            object.__setattr__(self, name, range_of(name, getattr(self, name)))
+        object.__setattr__(self, "bounds", range_of("bounds", self.bounds, logs=True))
+        object.__setattr__(self, "cost_bounds", range_of("cost_bounds", self.cost_bounds))
         if self.name is not None and not isinstance(self.name, str):
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         learner = self.learner
@@ -105,15 +106,18 @@ class _OneAtATime:
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
         draws = [_copied(self.function(rng)) for _ in range(size)]
         if isinstance(draws[0], Draws):
-            costs = [draw.costs for draw in draws]
-            return Draws([draw.values for draw in draws], None if costs[0] is None else costs)
+            values, costs, logs = (
+                None if getattr(draws[0], part) is None else [getattr(d, part) for d in draws]
+                for part in ("values", "costs", "log_values")
+            )
+            return Draws(values, costs, log_values=logs)
         return draws
 
 
 def _copied(draw: Any) -> Any:
     """Return a draw that does not change when its function writes to the same buffer again."""
     if isinstance(draw, Draws):
-        return Draws(_copied(draw.values), _copied(draw.costs))
+        return Draws(_copied(draw.values), _copied(draw.costs), log_values=_copied(draw.log_values))
     return draw.copy() if isinstance(draw, np.ndarray) else draw
 
 

@@ -291,7 +291,7 @@ class _Draw:
             few = slice(None, None, -(-size // SHOWN))
             extra = points.log_size[few], points.sign[few], points.log_q[few]
         if self.log:
-            return Draws(log_values=values, costs=self.cost, extra=extra)  # type: ignore[call-arg]
+            return Draws(log_values=values, costs=self.cost, extra=extra)
         return Draws(values, self.cost, extra)
 
 

@@ -184,7 +184,8 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
     """Return the weight of each component in the one number that an allocation minimises.
 
     By default 1/median over the arms of the component's variance, so that every component
-    counts alike whatever its unit; else the plan's own weights, in the user's units.
+    counts alike whatever its unit; else the plan's own weights, in the user's units. Of logs
+    there are no such units: there the weights are those of the relative variances.
     """
     if plan.objective is None:
         if variance.shape[1] == 1:
@@ -193,5 +194,9 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
         flat = np.count_nonzero(ranked == 0, axis=0)
         median = ranked[(flat + len(ranked)) // 2 - (flat == len(ranked)), range(len(flat))]
         return np.divide(1.0, median, out=np.zeros_like(median), where=median > 0)
+    if plan.log:
+        mean = ledger.count @ ledger.mean / ledger.draws
+        weights = np.asarray(plan.objective) / np.where(mean > 0, np.square(mean), 1.0)
+        return np.where(mean > 0, weights, 0.0)
     unit = 2 * (ledger.exponent - ledger.exponent.max())
     return np.asarray(np.ldexp(np.asarray(plan.objective), unit))

@@ -11,6 +11,7 @@ import numpy as np
 
 from croupier.checks import fraction_of, positive
 from croupier.draws import Floats
+from croupier.errors import PlanError
 from croupier.ledger import Ledger
 from croupier.plan import Plan
 from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
@@ -91,6 +92,11 @@ class MCUCB:
             positive("bound", self.bound)
 
     def start(self, plan: Plan) -> _State:
+        if plan.log and self.bound is not None:
+            raise PlanError(
+                "bound is a range in the unit of the draws, which draws given as logs do not "
+                "have: leave it out (MCUCB() needs none)"
+            )
         return _start(plan)
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:

@@ -61,7 +61,8 @@ def contents_in(database: Database) -> dict[str, Any]:
         ((number, plan, learns, stored),) = rows
         if checksum("run", number, plan, learns) != stored:
             raise ValueError("the plan does not have its checksum")
-        return {**json.loads(plan), "learns": json.loads(learns)}
+        # Stores of the time before runs of logs say nothing of them.
+        return {"log": False, **json.loads(plan), "learns": json.loads(learns)}
     except (ValueError, TypeError) as error:
         raise damaged(database.path, error) from error
 

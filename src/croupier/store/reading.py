@@ -14,6 +14,7 @@ from croupier.errors import PlanError, StoreError
 from croupier.history import History
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.ledger import Ledger
+from croupier.logs import quiet
 from croupier.plan import Plan
 from croupier.result import Result
 from croupier.store.codec import decoded
@@ -181,6 +182,20 @@ def _result(
     learning: set[str],
 ) -> Result:
     """Book all outcomes as the table did: those behind a gap count, but were not looked at."""
+    if plan.log:
+        with quiet():
+            return _booked(database, plan, records, combiner, interval, learning)
+    return _booked(database, plan, records, combiner, interval, learning)
+
+
+def _booked(
+    database: Database,
+    plan: Plan,
+    records: Records,
+    combiner: Combiner,
+    interval: Interval,
+    learning: set[str],
+) -> Result:
     measured = plan.unit == "seconds"
     ledger, tails, told = Ledger(len(plan.names), measured=measured), dict[int, Tail](), 0
     parts = snapshot_in(database)
@@ -206,6 +221,8 @@ def _result(
         tails[arm].add(outcome.extremes, outcome.inspected)
         if interval.looking:
             interval = interval.look(pool(ledger, combiner), plan.confidence)
-    history = History(plan.names, combiner, confidence=plan.confidence, measured=measured)
+    history = History(
+        plan.names, combiner, confidence=plan.confidence, measured=measured, log=plan.log
+    )
     history.take(rows_in(database, records, len(records)))
     return result_of(plan, ledger, history.view(interval), combiner, interval, tails)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from croupier.draws import Floats, Outcome
 from croupier.errors import StoreError
+from croupier.logs import EMPTY
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.database import checksum
 
@@ -113,7 +114,7 @@ class Records:
             "sizes": (size >= 1).all() and (inspected <= size).all(),
             "numbers": np.isfinite(self.heads).all(),
             "costs": (costs >= 0).all() and (costs[:, 0] > 0).all(),
-            "exponents": (exponent == np.rint(exponent)).all() and (abs(exponent) < 5000).all(),
+            "exponents": (exponent == np.rint(exponent)).all() and (abs(exponent) <= -EMPTY).all(),
         }
         if wrong := [name for name, fine in right.items() if not fine]:
             raise ValueError(f"impossible {', '.join(wrong)}")

@@ -61,9 +61,11 @@ def content(summary: Summary) -> Content:
     way = WAYS.get(summary["interval_kind"], summary["interval_kind"])
     if vector:
         estimate = formats.count(len(components(summary["value"])), "component")
+        estimate += ", as logs" * ("log" in summary)
         interval = f"each with its {interval}"
     else:
         estimate, ends = _estimates(summary)[0]
+        estimate = _prefix(summary) + estimate
         interval += f" {ends}"
     return Content(
         estimate=estimate,
@@ -87,12 +89,12 @@ def line(summary: Summary) -> str:
     pairs = _estimates(summary)
     if np.ndim(summary["value"]) == 0:
         estimate, ends = pairs[0]
-        answer = f"{estimate}, {_interval(summary)} {ends}"
+        answer = f"{_prefix(summary)}{estimate}, {_interval(summary)} {ends}"
     else:
         shown = [estimate for estimate, _ in pairs[:MOST_IN_A_LINE]]
         if more := len(pairs) - len(shown):
             shown.append(f"... {more:,} more")
-        answer = f"[{', '.join(shown)}], each with its {_interval(summary)}"
+        answer = f"{_prefix(summary)}[{', '.join(shown)}], each with its {_interval(summary)}"
     return f"{answer}, {formats.count(summary['draws'], 'draw')}"
 
 
@@ -160,13 +162,18 @@ def _agreement(agreement: float | list[float] | None) -> str:
     return f"smallest {formats.p_value(p)} (component {i} of {len(values)})"
 
 
+def _prefix(summary: Summary) -> str:
+    return "log: " if "log" in summary else ""
+
+
 def _interval(summary: Summary) -> str:
     return f"{formats.level(summary['confidence'])} interval"
 
 
 def _estimates(summary: Summary) -> list[tuple[str, str]]:
-    """Each component's estimate and its interval."""
-    keys = summary["value"], summary["stderr"], summary["low"], summary["high"]
+    """Each component's estimate and its interval; of logs, on their scale."""
+    said = summary.get("log", summary)
+    keys = said["value"], said["stderr"], said["low"], said["high"]
     rows = zip(*(components(x) for x in keys), strict=True)
     return [(formats.number(v, e), formats.bracket(low, high, v, e)) for v, e, low, high in rows]
 
@@ -179,7 +186,10 @@ def _components(summary: Summary) -> list[Column]:
     blank = [""] * len(end)
     return [
         Column("component", [*map(str, range(len(shown))), *end], right=False, rest=more > 0),
-        Column("estimate", [estimate for estimate, _ in shown] + blank),
+        Column(
+            "log of estimate" if "log" in summary else "estimate",
+            [estimate for estimate, _ in shown] + blank,
+        ),
         Column(_interval(summary), [ends for _, ends in shown] + blank),
     ]
 
@@ -205,10 +215,16 @@ def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
         Column("draws", [formats.count(n) for n in draws]),
     ]
     if not vector:
-        variances = [formats.compact(_scalar(arm["variance"])) for arm in shown]
+        log = "log" in summary
+        means = [_log_mean(arm) if log else _mean(arm) for arm in shown]
+        spreads = [arm.get("relative_deviation") if log else arm["variance"] for arm in shown]
         columns += [
-            Column("mean", [_mean(arm) for arm in shown] + blank),
-            Column("variance", variances + blank, optional=2),
+            Column("log mean" if log else "mean", means + blank),
+            Column(
+                "rel. deviation" if log else "variance",
+                [formats.compact(_scalar(spread)) for spread in spreads] + blank,
+                optional=2,
+            ),
         ]
     if unit != "draws":  # else every draw costs 1
         per_draw = [formats.cost(arm["cost_per_draw"], unit) for arm in shown]
@@ -230,6 +246,12 @@ def _mean(arm: ArmSummary) -> str:
     if error is None and variance is not None and variance >= 0 and arm["draws"] > 0:
         error = math.sqrt(variance / arm["draws"])
     return formats.number(mean, error)
+
+
+def _log_mean(arm: ArmSummary) -> str:
+    """The log of an arm's own estimate, with its own error where it has one."""
+    mean = _scalar(arm.get("log_mean"))
+    return formats.MISSING if mean is None else formats.number(mean, _scalar(arm.get("log_stderr")))
 
 
 def _scalar(x: float | list[float] | None) -> float | None:

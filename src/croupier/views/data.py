@@ -22,6 +22,19 @@ class ArmSummary(TypedDict):
     efficiency: float | None  # precision per cost, relative to the best arm: 1 is the best
     weight: float  # in the estimate
     stderr: NotRequired[float | list[float] | None]  # of mean; else sqrt(variance / draws)
+    # Of runs of logs: log(mean), its standard error, and the deviation of a draw over the mean.
+    log_mean: NotRequired[float | list[float] | None]
+    log_stderr: NotRequired[float | list[float] | None]
+    relative_deviation: NotRequired[float | list[float] | None]
+
+
+class LogSummary(TypedDict):
+    """The answer of a run of logs, on their scale."""
+
+    value: float | list[float]
+    stderr: float | list[float]
+    low: float | list[float]
+    high: float | list[float]
 
 
 class RunsSummary(TypedDict):
@@ -55,10 +68,14 @@ class Summary(TypedDict):
     warnings: list[str]
     arms: list[ArmSummary]
     runs: NotRequired[RunsSummary]
+    log: NotRequired[LogSummary]
 
 
 class History(TypedDict):
-    """A run batch by batch: T rows in ticket order, and the estimate at P of them."""
+    """A run batch by batch: T rows in ticket order, and the estimate at P of them.
+
+    The estimate of a run of logs is on their scale.
+    """
 
     names: list[str]  # of the arms, by index
     cost: NDArray[Any]  # (T,) spent after the batch

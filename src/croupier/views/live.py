@@ -76,6 +76,13 @@ def estimate_line(value: object, half_width: object) -> str:
     return text if len(values) == 1 else f"first of {len(values)}: {text}"
 
 
+def standing_line(progress: Standing) -> str:
+    """Where a run stands; of a run of logs, on their scale."""
+    if (log := getattr(progress, "log_value", None)) is None:
+        return estimate_line(progress.value, progress.half_width)
+    return f"log: {estimate_line(log, progress.log_half_width)}"  # type: ignore[attr-defined]
+
+
 def spent_line(draws: int, cost: float, unit: str) -> str:
     """What was spent so far.
 
@@ -145,7 +152,7 @@ class Live:
             fraction,
             formats.duration(_whole(elapsed)),
             f"{formats.duration(_whole(left))} left" if left is not None else "",
-            estimate_line(progress.value, progress.half_width),
+            standing_line(progress),
             spent_line(progress.draws, progress.cost, self._unit),
             progress.leader,
         )
@@ -278,7 +285,7 @@ class LogProgress:
         _log.info(
             "%.0f%%: %s, %s%s",
             100 * fraction,
-            estimate_line(progress.value, progress.half_width),
+            standing_line(progress),
             spent_line(progress.draws, progress.cost, self._unit),
             f", led by {formats.shorten(progress.leader, 60)}" if progress.leader else "",
         )

@@ -129,14 +129,18 @@ def _estimate(axes: Axes, summary: Summary, history: History, component: int) ->
         axes.set_xlim(left=first)
     size = len(components(summary["value"]))
     what = f"Component {component % size}" if np.ndim(summary["value"]) else "Estimate"
+    log = "log" in summary
+    what = f"Log of {what.lower()}" if log else what
     axes.set_title(f"{what}: {formats.number(*_pair(summary, component))}")
     scale = f", in units of 1{formats.Rounding(exponent, 0).suffix}" if exponent else ""
-    axes.set_ylabel(f"estimate, {formats.level(summary['confidence'])} interval{scale}")
+    estimate = "log of estimate" if log else "estimate"
+    axes.set_ylabel(f"{estimate}, {formats.level(summary['confidence'])} interval{scale}")
     axes.ticklabel_format(axis="y", useOffset=False, style="plain")
 
 
 def _pair(summary: Summary, component: int) -> tuple[float, float]:
-    return components(summary["value"])[component], components(summary["stderr"])[component]
+    said = summary.get("log", summary)
+    return components(said["value"])[component], components(said["stderr"])[component]
 
 
 def _shares(axes: Axes, summary: Summary, history: History, colours: dict[str, str]) -> None:
