@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from croupier.checks import choice, count_of, fraction_of, shares_of
 from croupier.draws import Floats
 from croupier.errors import PlanError
-from croupier.importance.points import Points
+from croupier.importance.points import Points, log_mixture
 from croupier.intervals import normal_quantile
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream
 from croupier.views import formats
@@ -54,9 +54,7 @@ def weighed(
     if update == "printed":
         own = np.take_along_axis(log_q, source[..., None], axis=-1)[..., 0]
         return Weighed(sign * np.exp(log_size - own), np.exp(log_p - own))
-    with np.errstate(divide="ignore"):
-        mixture = np.logaddexp.reduce(log_q + np.log(alpha)[..., None, :], axis=-1)
-    size = np.exp(log_size - mixture)
+    size = np.exp(log_size - log_mixture(log_q, alpha))
     return Weighed(sign * size, size if update == "payoff" else size * size)
 
 

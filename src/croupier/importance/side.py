@@ -16,6 +16,7 @@ import numpy as np
 from croupier.checks import count_of
 from croupier.draws import Draws, Floats
 from croupier.errors import PlanError
+from croupier.importance.points import log_mixture
 from croupier.ledger import Ledger
 from croupier.plan import Plan
 from croupier.policies import VarianceThompson
@@ -95,12 +96,11 @@ def side_variance(seen: _Seen, ledger: Ledger) -> tuple[Floats, Floats]:
     """
     n = len(seen.source)
     count = np.bincount(seen.source, minlength=len(ledger))
-    with np.errstate(divide="ignore"):
-        log_mixture = np.logaddexp.reduce(seen.log_q + np.log(count / n), axis=1)
+    mixture = log_mixture(seen.log_q, count / n)
     exponent, origin = int(ledger.exponent[0]), ledger.origin
     assert origin is not None
-    y = seen.sign * np.exp(seen.log_size - log_mixture - exponent * np.log(2))
-    H = np.exp(seen.log_q - log_mixture[:, None])
+    y = seen.sign * np.exp(seen.log_size - mixture - exponent * np.log(2))
+    H = np.exp(seen.log_q - mixture[:, None])
     s2 = ledger.variance[:, 0]
     precision = np.where(s2 > 0, ledger.count / np.where(s2 > 0, s2, 1.0), 0.0)
     mu = float(precision @ ledger.mean[:, 0] / max(precision.sum(), np.finfo(float).tiny))

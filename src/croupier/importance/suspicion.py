@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from croupier.draws import Floats
+from croupier.importance.points import log_mixture
 
 __all__ = ["suspicions"]
 
@@ -43,9 +44,8 @@ def suspicions(
     """
     count = np.bincount(source, minlength=log_q.shape[1]).astype(float)
     drawn = np.flatnonzero(count > 1)
-    with np.errstate(divide="ignore"):
-        log_mixture = np.logaddexp.reduce(log_q + np.log(count / len(source)), axis=1)
-    H = np.exp(log_q[:, drawn] - log_mixture[:, None])
+    mixture = log_mixture(log_q, count / len(source))
+    H = np.exp(log_q[:, drawn] - mixture[:, None])
     mean, error = _stratified(H, source, drawn)
     z = np.divide(mean - 1, error, out=np.zeros_like(mean), where=error > 0)
     found = []
@@ -58,7 +58,7 @@ def suspicions(
             f"{mean[worst]:.4g} for {names[drawn[worst]]!r} ({z[worst]:+.1f} standard errors)"
         )
     elif normalised:
-        weight = np.exp(log_p - log_mixture)[:, None]
+        weight = np.exp(log_p - mixture)[:, None]
         mean, error = _stratified(weight, source, drawn)
         if mean[0] < 1 - max(_BEYOND * float(error[0]), _GAP):
             found.append(
