@@ -13,7 +13,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
-  bench-parallel bench-delays bench-policies bench-simulator lint format clean
+  bench-parallel bench-delays bench-policies bench-simulator bench-paths lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench-policies: $(RIVALS) ## decisions per second, beside other bandit libraries
 
 bench-simulator: $(RIVALS) ## a simulated step, beside other libraries and unskipped (minutes)
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.simulator $(ARGS)
+
+bench-paths: $(INSTALLED) ## paths of the option problem, beside numpy (seconds)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.paths $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

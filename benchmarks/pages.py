@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, report
+from benchmarks import figure1, figure2, report
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -161,6 +161,11 @@ def _simulator_ahead() -> str:
     return _table([*header, "geometric mean", "wanted"], body)
 
 
+def _paths() -> str:
+    rows = report.read("paths")
+    return _table(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
+
+
 def _delays() -> str:
     rows = report.read("delays")
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
@@ -177,6 +182,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig1-winners": lambda: _table(*figure1.winners()),
     "fig1-kl-ucb-over-ucb-v": lambda: _table(*figure1.kl_ucb_over_ucb_v()),
     "fig1-curves": lambda: _table(*figure1.curves()),
+    "fig2-losses": lambda: _table(*figure2.losses(10_000)),
+    "fig2-losses-at-the-end": lambda: _table(*figure2.losses(100_000)),
+    "fig2-default": lambda: _table(*figure2.default()),
+    "fig2-ranges": lambda: _table(*figure2.by_range()),
+    "paths": _paths,
     "policies-speed": _speed,
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,

@@ -21,7 +21,12 @@ def _kernels() -> str:
     """Return where compiled kernels are kept: numba does not see that a formula has changed."""
     home = Path(cr.__file__).parent
     sources = sorted(
-        [*home.glob("simulator/*.py"), *home.glob("policies/*.py"), home / "ledger.py"]
+        [
+            *home.glob("simulator/*.py"),
+            *home.glob("policies/*.py"),
+            *home.glob("*/*_kernel.py"),
+            home / "ledger.py",
+        ]
     )
     digest = blake2b(b"".join(source.read_bytes() for source in sorted(sources)), digest_size=8)
     return str(Path(tempfile.gettempdir()) / f"croupier-kernels-{digest.hexdigest()}")

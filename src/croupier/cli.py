@@ -25,7 +25,7 @@ import croupier
 from croupier.errors import CroupierError, CroupierWarning
 
 if TYPE_CHECKING:
-    from croupier.paper import Figure1
+    from croupier.paper import Figure1, Figure2
     from croupier.policies import Policy
     from croupier.result import Result
 
@@ -206,6 +206,93 @@ def fig1(
         _write_picture(console, figure, files.picture)
 
 
+@paper.command()
+def fig2(
+    full: Annotated[
+        bool,
+        typer.Option("--full/--quick", help="1000 runs to 10^5 draws, or 100 runs to 10^4."),
+    ] = False,
+    strike: Annotated[
+        list[float] | None,
+        typer.Option(help="A strike; may be repeated.", show_default="0.06, 0.07 and 0.08"),
+    ] = None,
+    contestant: Annotated[
+        list[str] | None,
+        typer.Option(help="Who competes; may be repeated.", show_default="everybody"),
+    ] = None,
+    runs: Annotated[float | None, typer.Option(help="Runs of every contestant.")] = None,
+    draws: Annotated[float | None, typer.Option(help="Draws of the longest runs.")] = None,
+    width: Annotated[
+        float, typer.Option("--range", help="Payoffs are clipped at so many times the price.")
+    ] = 3.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the study.")] = 2014,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files.", show_default="croupier-fig2-...")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; all cores if left out.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove what the folder has.")] = False,
+    plot_only: Annotated[
+        bool, typer.Option("--plot-only", help="Draw again what the folder has.")
+    ] = False,
+) -> None:
+    """Figure 2: the price of an option from 16 arms, and who needs how many draws for it.
+
+    The file grows by one contestant and strike at a time; after Ctrl-C the same command goes on.
+    """
+    from croupier.paper import Figure2, OptionPrice, figure2
+    from croupier.paper.fig2 import picture_of, sheet_of
+    from croupier.paper.fig2_study import up_to
+
+    console = Console(highlight=False)
+    with _errors_in_one_line():
+        given: dict[str, Any] = {
+            "strikes": strike or None,
+            "contestants": contestant or None,
+            "runs": runs,
+            "draws": None if draws is None else up_to(draws),
+            "width": width,
+            "seed": seed,
+        }
+        changes = {name: value for name, value in given.items() if value is not None}
+        study = OptionPrice(**changes) if full else OptionPrice.quick(**changes)
+        folder = out or Path(f"croupier-fig2-{'full' if full else 'quick'}")
+        if plot_only:
+            figure = Figure2.read(folder)
+            _print_losses(console, figure)
+        else:
+            start = time.perf_counter()
+            figure = figure2(folder, study, threads=threads, fresh=fresh, progress=_bar_or_lines())
+            _print_losses(console, figure, time.perf_counter() - start)
+        console.print(f"\nData: {sheet_of(folder).path}", markup=False, soft_wrap=True)
+        _write_picture(console, figure, picture_of(folder))
+
+
+def _print_losses(console: Console, figure: Figure2, seconds: float | None = None) -> None:
+    """Print the loss of everybody after the most draws, and what that took."""
+    from croupier.paper.fig2_picture import NAMES
+    from croupier.views import formats
+
+    study, spent = figure.study, figure.cpu_seconds
+    last = study.draws[-1]
+    strikes = [f"strike {strike:g}" for strike in study.strikes]
+    right = tuple(range(1, len(strikes) + 2))
+    table = _table("contestant", *strikes, "CPU time", right=right)
+    there = {(row.strike, row.contestant): row for row in figure.rows if row.draws == last}
+    for name in study.contestants:
+        own = [there.get((strike, name)) for strike in study.strikes]
+        cells = ["-" if row is None else formats.number(row.ratio, row.ratio_stderr) for row in own]
+        table.add_row(NAMES.get(name, name), *cells, formats.duration(spent[name]))
+    console.print(table)
+    wall = "" if seconds is None else f", {formats.duration(seconds)} of wall time just now"
+    console.print(
+        f"\nn times the mean squared error at n = {last:,}, to the variance of the best arm; "
+        f"{formats.count(study.runs, 'run')}\n"
+        f"{formats.duration(sum(spent.values()))} of CPU time in all{wall}"
+    )
+
+
 def _bar_or_lines() -> Callable[[str], None] | None:
     """Return None for a bar where somebody watches, elsewhere what prints a line."""
     from croupier.views.live import interactive
@@ -330,7 +417,7 @@ def _print_savings(console: Console, result: Result) -> None:
     console.print(table)
 
 
-def _write_picture(console: Console, result: Result | Figure1, path: Path) -> None:
+def _write_picture(console: Console, result: Result | Figure1 | Figure2, path: Path) -> None:
     """Write the picture, or say what it needs."""
     try:
         figure = result.plot()

@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from benchmarks import coverage, efficiency, pages, report, simulator
+from benchmarks import coverage, efficiency, figure2, pages, paths, report, simulator
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
 
@@ -68,7 +68,7 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     "page",
     [
         "efficiency.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
-        "store.md", "paper/figure1.md",
+        "store.md", "paper/figure1.md", "paper/figure2.md",
     ],
 )  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
@@ -85,7 +85,7 @@ def test_every_family_was_measured() -> None:
     assert {row["family"] for row in report.read("coverage")} == set(coverage.CASES)
 
 
-@pytest.mark.parametrize("module", [pages, simulator])
+@pytest.mark.parametrize("module", [pages, paths, simulator])
 def test_the_examples_of_a_benchmark_hold(module: ModuleType) -> None:
     failed, tried = doctest.testmod(module)
     assert tried
@@ -161,6 +161,34 @@ def test_the_simulator_was_as_fast_as_wanted_when_it_was_measured() -> None:
     rows = [{**row, "ratio": float(row["ratio"])} for row in report.read("simulator-ahead")]
     assert len(rows) == len(simulator.POLICIES) * len(simulator.CELLS)
     assert all(mean["geometric mean"] >= mean["wanted"] for mean in simulator.mean_rows(rows))
+
+
+def test_paths_were_as_fast_as_wanted_when_they_were_measured() -> None:
+    rows = {int(row["paths at once"]): row for row in report.read("paths")}
+    assert set(rows) == set(paths.CHUNKS)
+    for chunk, wanted in paths.WANTED.items():
+        assert float(rows[chunk]["times as fast"]) >= wanted
+
+
+def test_the_default_was_as_good_as_wanted_on_the_option_when_it_was_measured() -> None:
+    rows = report.read("fig2-default")
+    assert [float(row["strike"]) for row in rows] == list(figure2.STRIKES)
+    for row in rows:
+        assert int(row["runs"]) >= 2000
+        assert float(row["I"]) <= figure2.WANTED["I"]
+        assert float(row["ratio"]) <= figure2.WANTED["ratio"]
+
+
+def test_the_paper_s_policies_came_in_the_order_that_figure_2_says() -> None:
+    figure = figure2.measured()
+    assert figure is not None
+    for strike in figure2.STRIKES:
+        loss = {
+            name: figure.row(strike, name, 10_000).allocation
+            for name in ("thompson", "kl-ucb", "ucb1", "uniform")
+        }
+        assert loss["thompson"] < loss["kl-ucb"] < loss["ucb1"]
+        assert loss["thompson"] <= 0.55 * loss["uniform"]
 
 
 def test_the_simulator_tables_are_empty_before_anything_was_measured(

@@ -6,9 +6,7 @@ cell. The picture is drawn from the files alone.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +15,12 @@ import croupier as cr
 from croupier.paper.fig1_files import Files
 from croupier.paper.fig1_study import Cell, TwoArms
 from croupier.paper.fig1_tiles import CellRow, CurveRow, Tile, by_cell
-from croupier.views.live import interactive
+from croupier.paper.watching import Watch, watching
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Figure1", "figure1"]
-
-_log = logging.getLogger("croupier")
 
 
 @dataclass(frozen=True)
@@ -83,7 +79,7 @@ def figure1(
     *,
     threads: int | None = None,
     fresh: bool = False,
-    progress: bool | Callable[[str], None] | None = None,
+    progress: Watch = None,
 ) -> Figure1:
     """Measure Figure 1 of the paper into the folder `out`, or what is missing of it there.
 
@@ -112,7 +108,7 @@ def figure1(
     total = len(study.followed) + len(study.cells)
     done = total - len(curves) - len(cells)
     try:
-        with _watching(progress, done, total) as step:
+        with watching(progress, done, total, "cells") as step:
             for cell in curves:
                 files.add_curve(_curve_rows(study, cell, threads))
                 done += 1
@@ -204,57 +200,3 @@ def _settings(study: TwoArms, cell: Cell, policy: str) -> dict[str, Any]:
         "horizon": study.horizon,
         "seed": study.seed,
     }
-
-
-# -- progress
-
-
-@contextmanager
-def _watching(
-    progress: bool | Callable[[str], None] | None, done: int, total: int
-) -> Iterator[Callable[[int, Cell], None]]:
-    """Show the cells go by: a bar, or a line for each."""
-    if progress is True or (progress is None and interactive()):
-        with _bar(done, total) as step:
-            yield step
-        return
-    say = progress if callable(progress) else _log.info if progress is None else None
-    if say is not None and 0 < done < total:
-        say(f"{done} of {total} cells are there already")
-
-    def line(done: int, cell: Cell) -> None:
-        if say is not None:
-            say(f"{done} of {total} cells: {cell}")
-
-    yield line
-
-
-@contextmanager
-def _bar(done: int, total: int) -> Iterator[Callable[[int, Cell], None]]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("cells"),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}", style="dim"),
-    )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, refresh_per_second=2) as bars:
-        task = bars.add_task("", total=total, completed=done)
-
-        def step(done: int, cell: Cell) -> None:
-            bars.update(task, completed=done, description=f"done: {cell}", refresh=True)
-
-        yield step

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from croupier.errors import StoreError
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
 from croupier.paper.fig1_tiles import CellRow, CurveRow, Row
-from croupier.paper.sheet import Sheet
+from croupier.paper.sheet import Sheet, refuse_others
 
 __all__ = ["Files"]
 
@@ -122,13 +122,4 @@ def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Row]) -> None:
         "horizon": study.horizon,
         "seed": study.seed,
     }
-    differences = [
-        f"{name} {', '.join(map(str, sorted(found)))} there, {here[name]} here"
-        for name, found in there.items()
-        if found - {here[name]}
-    ]
-    if differences:
-        raise StoreError(
-            f"{path} has other settings ({'; '.join(differences)}): "
-            "choose another folder with --out, or start afresh with --fresh"
-        )
+    refuse_others(path, there, here)

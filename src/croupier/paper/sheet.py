@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from croupier.errors import StoreError
 
-__all__ = ["Sheet"]
+__all__ = ["Sheet", "refuse_others"]
 
 Row = TypeVar("Row")
 
@@ -84,3 +84,17 @@ def _lines(rows: Iterable[Any]) -> str:
     return "".join(
         ",".join(x if isinstance(x, str) else repr(x) for x in astuple(row)) + "\n" for row in rows
     )
+
+
+def refuse_others(path: Path, there: Mapping[str, Set[Any]], here: Mapping[str, Any]) -> None:
+    """Refuse a file of other settings, and say which."""
+    differences = [
+        f"{name} {', '.join(map(str, sorted(found)))} there, {here[name]} here"
+        for name, found in there.items()
+        if found - {here[name]}
+    ]
+    if differences:
+        raise StoreError(
+            f"{path} has other settings ({'; '.join(differences)}): "
+            "choose another folder with --out, or start afresh with --fresh"
+        )

@@ -42,6 +42,7 @@ __all__ = [
     "play_thompson",
     "raw_loss",
     "score_of",
+    "sum_draws",
 ]
 
 # Index policies.
@@ -318,3 +319,23 @@ def play_thompson(
         while mark < len(times):
             pulls[run, mark] = drawn
             mark += 1
+
+
+@compiled
+def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
+    """Draw again what runs have drawn, and write its sum at every time: shape (runs, times).
+
+    The j-th draw of an arm is the same whoever asks for it, so the pulls tell which they were.
+    """
+    arms = len(laws.parameters)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        sums[run] = 0
+        for arm in range(arms):
+            total, drawn = 0.0, 0
+            for mark in range(pulls.shape[1]):
+                while drawn < pulls[run, mark, arm]:
+                    value, _ = draw(s[arm], arm, laws)
+                    total += value
+                    drawn += 1
+                sums[run, mark] += total

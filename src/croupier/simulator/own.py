@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numba import njit
 from numba.core.errors import NumbaError
 
 from croupier.errors import PlanError
-from croupier.simulator.compiling import inlined
+from croupier.simulator.compiling import inlined, rebound
 from croupier.simulator.problems import Problem
-from croupier.simulator.randomness import streams
+from croupier.simulator.randomness import WORDS, streams
 
-__all__ = ["sampler", "scorer", "time_itself"]
+__all__ = ["block_sampler", "sampler", "scorer", "time_itself"]
 
 
 @inlined
@@ -60,6 +61,55 @@ def sampler(problem: Problem) -> Any:
         return float(value), float(cost)
 
     return draw_with_cost if _has_costs(own, len(problem)) else draw
+
+
+def block_sampler(kernel: Any, problem: Problem) -> Any:
+    """Return a kernel that draws from a user's arms, a block of values at a time."""
+    sample: Any = problem.sample
+    own = _compiled_once(sample)
+    name = getattr(sample, "__name__", "sample")
+    try:
+        for row in problem.parameters:
+            own(streams(np.uint64(7), 1)[0], row, np.empty(problem.block))
+    except (NumbaError, TypeError) as error:
+        raise PlanError(
+            f"arms {name!r} cannot be compiled: in blocks they must be a function (stream, "
+            f"numbers, values) that fills the values; {_reason(error)}"
+        ) from error
+    return _with_blocks(kernel, own, problem.block)
+
+
+@lru_cache(maxsize=32)
+def _compiled_once(sample: Any) -> Any:
+    return sample if hasattr(sample, "py_func") else njit(error_model="numpy")(sample)
+
+
+@lru_cache(maxsize=64)
+def _with_blocks(kernel: Any, own: Any, block: int) -> Any:
+    """Return the kernel with streams that are longer: how many values were used, and the values.
+
+    Kept, since problems that differ in their parameters only share the compiled code.
+    """
+    used, first = WORDS, WORDS + 1
+
+    @inlined
+    def long_streams(key: np.uint64, count: int) -> Any:
+        s = np.empty((count, first + block), np.uint64)
+        s[:, :WORDS] = streams(key, count)
+        s[:, used] = np.uint64(block)
+        return s
+
+    @inlined
+    def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+        values = s[first:].view(np.float64)
+        if s[used] == block:
+            own(s, laws.parameters[arm], values)
+            s[used] = np.uint64(0)
+        value = values[s[used]]
+        s[used] += np.uint64(1)
+        return value, laws.cost_parameters[arm, 0]
+
+    return rebound(kernel, draw=draw, streams=long_streams)
 
 
 def _has_costs(own: Any, arms: int) -> bool:

@@ -20,7 +20,7 @@ from croupier.policies.heavy import SubgaussianUCB
 from croupier.policies.variance import AHEAD, DECISIONS, SCORES, VarianceThompson
 from croupier.simulator.problems import Problem
 
-__all__ = ["PLAYED", "Chunk", "Player", "players_of"]
+__all__ = ["PLAYED", "Chunk", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
@@ -160,9 +160,25 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
     if problem.sample is None:
         return kernel
     from croupier.simulator.compiling import rebound
-    from croupier.simulator.own import sampler
+    from croupier.simulator.own import block_sampler, sampler
 
+    if problem.block:
+        return block_sampler(kernel, problem)
     return rebound(kernel, draw=sampler(problem))
+
+
+def summing(problem: Problem) -> Callable[[Chunk, Any], None]:
+    """Return what draws the draws of some runs again, and adds them up: for arms of one's own."""
+    if problem.sample is None:
+        raise PlanError("means=True needs arms of your own, made by simulator.compiled_arms")
+    from croupier.simulator.kernels import sum_draws
+
+    kernel, laws = _with_arms(sum_draws, problem), _laws(problem)
+
+    def add_up(chunk: Chunk, sums: Any) -> None:
+        kernel(laws, chunk.keys, chunk.pulls, sums)
+
+    return add_up
 
 
 def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: bool) -> Kernel:

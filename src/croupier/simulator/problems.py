@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from croupier.checks import Range, positive, range_of
+from croupier.checks import Range, count_of, positive, range_of
 from croupier.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, Uniform
@@ -68,6 +68,7 @@ class Problem:
     distributions: tuple[Distribution, ...] | None = None
     recorded: Floats | None = None
     sample: Callable[..., Any] | None = None
+    block: int = 0
 
     def __len__(self) -> int:
         return len(self.variances)
@@ -322,6 +323,8 @@ def compiled_arms(
     *,
     bounds: Range | None = None,
     costs: ArrayLike | None = None,
+    block: int | None = None,
+    parameters: ArrayLike | None = None,
 ) -> Problem:
     """Return arms of your own: ``sample(stream, arm) -> value``, or (value, cost).
 
@@ -329,6 +332,10 @@ def compiled_arms(
     comes from the stream, by the functions of `croupier.simulator.randomness`: uniform(stream),
     normal(stream), exponential(stream), gamma(stream, shape), beta(stream, a, b). If it returns
     costs as well, give their means as `costs`.
+
+    Where many draws at once are quicker than one by one, as on vectors of a processor, give a
+    `block`: ``sample(stream, numbers, values)`` then fills that many values, which are used up
+    before it is called again. `numbers` is the arm's row of `parameters`.
 
     >>> from croupier.simulator.randomness import uniform as random
     >>> def powers(stream, arm):
@@ -339,10 +346,13 @@ def compiled_arms(
     if not callable(sample):
         raise PlanError(f"sample must be a function (stream, arm), got {sample!r}")
     v = _above_zero("variances", variances)
-    parameters = np.zeros((len(v), 4))
+    rows = np.zeros((len(v), 4)) if parameters is None else _numbers("parameters", parameters)
+    if rows.ndim != 2 or len(rows) != len(v):
+        raise PlanError(f"parameters must be a row of numbers for each of {len(v)} arms")
+    many = 0 if block is None else count_of("block", block)
     charge = _costs(costs, len(v))
     span = range_of("bounds", bounds)
-    return Problem(-1, parameters, float(mean), v, charge, span, sample=sample)
+    return Problem(-1, rows, float(mean), v, charge, span, sample=sample, block=many)
 
 
 # -- what is checked

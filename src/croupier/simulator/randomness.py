@@ -28,6 +28,7 @@ __all__ = [
     "streams",
     "tosses",
     "uniform",
+    "word",
 ]
 
 #: Words of a stream.

@@ -13,6 +13,7 @@ import pytest
 import croupier as cr
 from croupier import simulator, theory
 from croupier.policies import UCB1, Thompson, VarianceThompson
+from croupier.simulator.players import Chunk, summing
 from croupier.simulator.randomness import exponential
 
 TWO = simulator.scaled_bernoulli([0.08, 0.18])
@@ -107,6 +108,49 @@ def test_arms_of_the_users_own_with_costs() -> None:
         drawn = replicates.pulls[:, -1].sum(axis=1)
         assert np.abs(drawn / 1500 - 1).max() < 0.2
     assert sim["variance-thompson"].pulls[:, -1, 0].mean() > 1200
+
+
+def one_by_one(stream: Any, arm: int) -> float:
+    return 1.0 + (arm + 1) * (exponential(stream) - 1.0)
+
+
+def many_at_once(stream: Any, numbers: Any, values: Any) -> None:
+    for j in range(len(values)):
+        values[j] = 1.0 + numbers[0] * (exponential(stream) - 1.0)
+
+
+def test_arms_in_blocks_draw_what_they_draw_one_by_one_and_means_are_those_of_the_draws() -> None:
+    span: Any = {"variances": [1.0, 4.0], "mean": 1.0}
+    single = simulator.compiled_arms(one_by_one, **span)
+    blocks = simulator.compiled_arms(many_at_once, **span, block=10, parameters=[[1.0], [2.0]])
+    keys = np.array([7, 8], np.uint64)
+    pulls = np.array([[[3, 4], [10, 20], [41, 59]], [[0, 7], [0, 30], [0, 100]]])
+    chunk = Chunk(keys, np.array([7.0, 30.0, 100.0]), pulls, np.zeros((2, 4)))
+    sums = np.full((2, 2, 3), np.nan)
+    for problem, into in zip((single, blocks), sums, strict=True):
+        summing(problem)(chunk, into)
+    assert np.isfinite(sums).all()
+    assert sums[1] == pytest.approx(sums[0], rel=1e-12)
+    uniform = cr.simulate(blocks, "uniform", 200, 1003, record=[7, 100], rng=7, means=True)
+    means = uniform["uniform"].means
+    assert means is not None
+    assert means.shape == (200, 3)
+    # Mean and variance of the mean of 502 and 501 draws, within 4 standard errors.
+    off = np.square(means[:, -1] - 1.0)
+    assert abs(means[:, -1].mean() - 1.0) <= 4 * np.sqrt(off.mean() / 200)
+    assert abs(off.mean() - (502 * 1.0 + 501 * 4.0) / 1003**2) <= 4 * off.std() / np.sqrt(200)
+
+
+def test_blocks_that_cannot_be_drawn_are_named() -> None:
+    bad = simulator.compiled_arms(one_by_one, [1.0], 1.0, block=10)
+    with pytest.raises(cr.PlanError, match="in blocks they must be a function"):
+        cr.simulate(bad, "auto", 2, 100)
+    with pytest.raises(cr.PlanError, match="a row of numbers for each of 2 arms"):
+        simulator.compiled_arms(many_at_once, [1.0, 4.0], 1.0, block=4, parameters=[[1.0]])
+    with pytest.raises(cr.PlanError, match="block must be a whole number"):
+        simulator.compiled_arms(many_at_once, [1.0], 1.0, block=0)
+    with pytest.raises(cr.PlanError, match="means=True needs arms of your own"):
+        cr.simulate(TWO, "ucb1", 2, 100, means=True)
 
 
 def test_arms_that_cannot_be_compiled_are_named() -> None:

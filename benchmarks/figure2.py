@@ -1,0 +1,184 @@
+"""python -m benchmarks.figure2: what docs/paper/figure2.md says beyond `croupier paper fig2`.
+
+The default at 10^4 draws, 2000 times, and what the range of the payoffs does to the paper's
+policies. The tables of the page are made here too, from the file that the figure leaves there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import croupier as cr
+from benchmarks import report
+from croupier.errors import StoreError
+from croupier.paper import Caplet, Figure2, OptionPrice, figure2
+from croupier.paper.cir import Exact
+from croupier.paper.fig2_contest import DEFAULT, PAPER, problem
+from croupier.paper.fig2_picture import NAMES
+from croupier.policies import KLUCB, UCB1, UCBV, Thompson
+
+FOLDER = report.FOLDER.parent / "paper"
+STRIKES = (0.06, 0.07, 0.08)
+DRAWS = 10_000
+
+#: At 10^4: what the allocation of the default may cost, and n MSE/V* of its estimate.
+WANTED = {"I": 1.10, "ratio": 1.20}
+
+#: Payoffs are clipped at so many times the price; or at the largest draw that a pilot has seen.
+WIDTHS = (1.5, 2.0, 2.25, 3.0, 5.0, 10.0)
+PILOT = 100_000
+
+Table = tuple[Sequence[str], Sequence[Sequence[str]]]
+
+
+# -- measuring
+
+
+def default_rows(figure: Figure2) -> list[dict[str, Any]]:
+    return [
+        {
+            "strike": row.strike,
+            "draws": row.draws,
+            "runs": row.runs,
+            "I": round(row.allocation, 4),
+            "ratio": round(row.ratio, 4),
+            "stderr": round(row.ratio_stderr, 4),
+            "standard errors of bias": round(
+                (row.mean - row.price) / (row.nmse / row.draws / row.runs) ** 0.5, 2
+            ),
+        }
+        for row in figure.rows
+    ]
+
+
+def range_rows(strike: float, runs: int) -> list[dict[str, Any]]:
+    """Return what the allocation of the paper's policies costs with payoffs in other ranges."""
+    caplet = Caplet(strike)
+    exact = caplet.exact()
+    policies = {"ucb1": UCB1, "ucb-v": UCBV, "kl-ucb": KLUCB, "thompson": Thompson}
+    rows = []
+    for label, width in ranges(caplet, exact).items():
+        sim = cr.simulate(
+            problem(caplet, exact, width),
+            {name: policy(clip=True) for name, policy in policies.items()},
+            runs=runs,
+            horizon=DRAWS,
+            record=1,
+            rng=7,
+        )
+        best = exact.variances[exact.best] * DRAWS
+        losses = {name: (one.pulls[:, -1] @ exact.variances) / best for name, one in sim.items()}
+        rows.append(
+            {
+                "strike": strike,
+                "range": label,
+                "times the price": float(f"{width:.4g}"),
+                "runs": runs,
+                **{name: float(f"{loss.mean():.4g}") for name, loss in losses.items()},
+                "uniform": float(f"{exact.variances.mean() / exact.variances.min():.4g}"),
+            }
+        )
+    return rows
+
+
+def ranges(caplet: Caplet, exact: Exact) -> dict[str, float]:
+    """Return the ranges, in prices, by what they are called."""
+    rng = np.random.default_rng(7)
+    largest = max(
+        float(np.max(arm.draw(rng, PILOT)))  # type: ignore[operator, call-arg]
+        for arm in caplet.arms(exact.thetas)
+    )
+    return {f"{w:g} × price": w for w in WIDTHS} | {"largest draw": largest / exact.price}
+
+
+# -- tables
+
+
+def measured() -> Figure2 | None:
+    """Return what the figure has left in the documentation, None before it was measured."""
+    try:
+        return Figure2.read(FOLDER)
+    except StoreError:
+        return None
+
+
+def losses(draws: int) -> Table:
+    """Return n MSE/V* of everybody: from squared errors, and as the draws of the arms imply it."""
+    figure = measured()
+    if figure is None or draws not in figure.study.draws:
+        return [], []
+    study = figure.study
+    header = ["contestant"]
+    for strike in study.strikes:
+        header += [f"{strike:g}: squared errors", "by the draws"]
+    there = {row.part: row for row in figure.rows if row.draws == draws}
+    rows = []
+    for name in study.contestants:
+        line = [NAMES.get(name, name)]
+        for strike in study.strikes:
+            row = there.get((strike, name))  # type: ignore[call-overload]
+            if row is None:
+                line += ["-", "-"]
+                continue
+            implied = "-" if np.isnan(row.allocation) else f"{row.allocation:.3g}"
+            line += [f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}", implied]
+        rows.append(line)
+    return header, rows
+
+
+def default() -> Table:
+    header = ["strike", "runs", "I", "wanted", "n·MSE/V*", "wanted", "bias, in standard errors"]
+    return header, [
+        [
+            row["strike"],
+            row["runs"],
+            f"{float(row['I']):.3f}",
+            f"≤ {WANTED['I']:.2f}",
+            f"{float(row['ratio']):.3f} ± {float(row['stderr']):.3f}",
+            f"≤ {WANTED['ratio']:.2f}",
+            row["standard errors of bias"],
+        ]
+        for row in report.read("fig2-default")
+    ]
+
+
+def by_range() -> Table:
+    header = ["strike", "range", *(NAMES[name] for name in PAPER), "uniform"]
+    rows = []
+    for row in report.read("fig2-ranges"):
+        label = row["range"]
+        if label == "largest draw":
+            label += f", {float(row['times the price']):.3g} × price"
+        rows.append([row["strike"], label, *(row[name] for name in (*PAPER, "uniform"))])
+    return header, rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.figure2", description=__doc__)
+    parser.add_argument("--only", choices=("default", "ranges"))
+    parser.add_argument("--runs", type=int, default=2000, help="of the default")
+    parser.add_argument("--range-runs", type=int, default=100)
+    options = parser.parse_args()
+    if options.only != "ranges":
+        study = OptionPrice(draws=(DRAWS,), runs=options.runs, contestants=(DEFAULT,))
+        with tempfile.TemporaryDirectory() as folder:
+            rows = default_rows(figure2(folder, study))
+        report.write("fig2-default", rows, ("strike", "draws"))
+        report.show(f"the default at {DRAWS:,} draws", rows)
+    if options.only != "default":
+        for strike in STRIKES:
+            rows = range_rows(strike, options.range_runs)
+            report.write("fig2-ranges", rows, ("strike", "range"))
+            report.show(f"ranges of the payoffs, strike {strike:g}", rows)
+    from benchmarks import pages
+
+    pages.main()
+
+
+if __name__ == "__main__":
+    main()

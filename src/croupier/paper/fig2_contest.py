@@ -1,0 +1,152 @@
+"""Figure 2, who competes: each contestant estimates the price of a caplet, many times over.
+
+To add one, write a function from what is `Asked` to `Estimates`, and a line in `CONTESTANTS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import croupier as cr
+from croupier.draws import Floats
+from croupier.errors import CroupierWarning
+from croupier.paper.cir import Caplet, Exact
+from croupier.policies import VarianceThompson
+
+__all__ = ["BEST", "CONTESTANTS", "DEFAULT", "PAPER", "Asked", "Contestant", "Estimates", "problem"]
+
+#: The policies that the paper compares, the default of croupier, and the best arm in hindsight.
+PAPER: Final = ("ucb1", "ucb-v", "kl-ucb", "thompson")
+DEFAULT: Final = VarianceThompson.name
+BEST: Final = "best arm"
+
+#: The simulator walks so many paths at a time: enough for its vectors, and few are left unused.
+_BLOCK: Final = 128
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What every contestant is asked: estimates after so many draws, in each of the runs.
+
+    `exact` is known to those who set the ranges of the payoffs (0 to `width` times the price) and
+    to the best arm in hindsight. No draw may be used in two runs, and all randomness comes from the
+    seed.
+    """
+
+    caplet: Caplet
+    exact: Exact
+    draws: tuple[int, ...]
+    runs: int
+    seed: int
+    width: float = 3.0
+    threads: int | None = None
+
+    @property
+    def arms(self) -> list[cr.Arm]:
+        """The arms, as `estimate` takes them."""
+        return self.caplet.arms(self.exact.thetas)
+
+
+class Estimates(NamedTuple):
+    """What a contestant returns: `values` of shape (runs, draws).
+
+    `pulls`, of shape (runs, draws, arms), are the draws of each arm, where there are arms;
+    `weighted` says that the estimate is not the plain mean of all draws.
+    """
+
+    values: Floats
+    pulls: NDArray[np.int64] | None = None
+    weighted: bool = False
+
+
+Contestant: TypeAlias = Callable[[Asked], Estimates]
+
+
+def problem(
+    caplet: Caplet, exact: Exact, width: float = 3.0, arms: Sequence[int] | None = None
+) -> Any:
+    """Return the arms, or some of them, as the simulator takes them; the range of the payoffs is
+    0 to `width` times the price.
+    """
+    from croupier.paper.cir_kernel import fill
+
+    some = range(len(exact.thetas)) if arms is None else arms
+    rows = [[*caplet.parameters, caplet.shift_of(exact.thetas[k])] for k in some]
+    return cr.simulator.compiled_arms(
+        fill,
+        exact.variances[list(some)],
+        exact.price,
+        bounds=(0.0, width * exact.price),
+        block=_BLOCK,
+        parameters=rows,
+    )
+
+
+def simulated(policy: Any) -> Contestant:
+    """Return a policy that the simulator plays, one draw per decision; its estimate is the mean."""
+
+    def play(asked: Asked) -> Estimates:
+        arms = problem(asked.caplet, asked.exact, asked.width)
+        return _simulate(asked, arms, policy)
+
+    return play
+
+
+def best_arm(asked: Asked) -> Estimates:
+    """Draw from the arm of least variance alone."""
+    best = asked.exact.best
+    alone = _simulate(asked, problem(asked.caplet, asked.exact, asked.width, [best]), "uniform")
+    pulls = np.zeros((asked.runs, len(asked.draws), len(asked.exact.thetas)), np.int64)
+    pulls[:, :, best] = asked.draws
+    return Estimates(alone.values, pulls)
+
+
+def _simulate(asked: Asked, arms: Any, policy: Any) -> Estimates:
+    simulation = cr.simulate(
+        arms,
+        {"it": policy},
+        runs=asked.runs,
+        horizon=asked.draws[-1],
+        record=list(asked.draws),
+        rng=asked.seed,
+        threads=asked.threads,
+        progress=False,
+        means=True,
+    )
+    own = simulation["it"]
+    means: Any = own.means
+    return Estimates(means, own.pulls)
+
+
+def default(asked: Asked) -> Estimates:
+    """Run `cr.estimate` as it is, anew for every number of draws."""
+    arms = asked.arms
+    shape = (asked.runs, len(asked.draws))
+    values, pulls = np.empty(shape), np.empty((*shape, len(arms)), np.int64)
+    for i, draws in enumerate(asked.draws):
+        seeds = np.random.SeedSequence(asked.seed, spawn_key=(i,)).spawn(asked.runs)
+        for run, seed in enumerate(seeds):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", CroupierWarning)  # a hundred draws are too few
+                result = cr.estimate(arms, draws=draws, rng=seed, progress=False)
+            values[run, i] = result.value
+            pulls[run, i] = [row.draws for row in result.arms]
+    return Estimates(values, pulls, weighted=True)
+
+
+#: Everybody who competes, in the order of the figure.
+CONTESTANTS: Final[dict[str, Contestant]] = {
+    "uniform": simulated("uniform"),
+    "ucb1": simulated(cr.policies.UCB1(clip=True)),
+    "ucb-v": simulated(cr.policies.UCBV(clip=True)),
+    "kl-ucb": simulated(cr.policies.KLUCB(clip=True)),
+    "thompson": simulated(cr.policies.Thompson(clip=True)),
+    DEFAULT: default,
+    BEST: best_arm,
+}

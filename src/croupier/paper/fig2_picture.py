@@ -1,0 +1,123 @@
+"""Figure 2, the picture: the loss to that of the best arm against the number of draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from croupier.paper.fig2_contest import BEST, DEFAULT
+from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part
+from croupier.views import formats
+from croupier.views.plots import FAINT, INK, PALETTE, STYLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["NAMES", "draw"]
+
+#: Colours that the colour-blind tell apart; those of Figure 1, where a policy is in both.
+COLOURS: Final = {
+    "uniform": FAINT,
+    "ucb1": PALETTE[1],
+    "ucb-v": PALETTE[0],
+    "kl-ucb": PALETTE[2],
+    "thompson": PALETTE[3],
+    DEFAULT: "#000000",
+    BEST: PALETTE[5],
+}
+NAMES: Final = {
+    "uniform": "uniform",
+    "ucb1": "UCB1",
+    "ucb-v": "UCB-V",
+    "kl-ucb": "KL-UCB",
+    "thompson": "Thompson",
+    DEFAULT: "croupier's default",
+    BEST: "best arm in hindsight",
+}
+
+_KEY: Final = (
+    "dots: squared errors of the runs, ± 1 standard error; "
+    "lines: as the draws of each arm imply, where the estimate is their mean"
+)
+
+
+def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) -> Figure:
+    """Draw a panel for each strike."""
+    try:
+        import matplotlib
+
+        from croupier.views.figure import NotebookFigure
+    except ImportError as error:
+        raise ImportError(
+            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
+        ) from error
+
+    parts = by_part(rows)
+    strikes = [k for k in study.strikes if any(part.strike == k for part in parts)]
+    with matplotlib.rc_context(STYLE):
+        if figure is None:
+            figure = NotebookFigure.create(4.6 * len(strikes) + 0.4, 5.4)
+        axes = figure.subplots(1, len(strikes), squeeze=False)[0]
+        for panel, strike in zip(axes, strikes, strict=True):
+            _panel(panel, study, strike, parts)
+        axes[0].set_ylabel("n · mean squared error / variance of the best arm")
+        figure.suptitle(
+            f"The price of a caplet: 16 arms, {formats.count(study.runs, 'run')}",
+            fontsize=13, fontweight="bold",
+        )  # fmt: skip
+        lines = {line.get_label(): line for panel in axes for line in panel.get_lines()}
+        shown = {label: line for label, line in lines.items() if not str(label).startswith("_")}
+        figure.legend(
+            shown.values(), [str(label) for label in shown], loc="outside lower center",
+            ncols=3 * len(strikes), frameon=False, fontsize=10, title=_KEY, title_fontsize=8.5,
+        )  # fmt: skip
+    return figure
+
+
+def _panel(
+    axes: Axes, study: OptionPrice, strike: float, parts: Mapping[Part, Sequence[Row]]
+) -> None:
+    """One strike: dots from the squared errors, lines from the draws of every arm."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    best = price = 1.0
+    for number, name in enumerate(study.contestants):
+        own = parts.get(Part(strike, name))
+        if own is None:
+            continue
+        best, price = own[0].best, own[0].price
+        colour = COLOURS.get(name, PALETTE[number % len(PALETTE)])
+        n = np.array([row.draws for row in own], float) * 1.03 ** (number - 3)
+        ratio, error = (
+            np.array([getattr(row, field) for row in own]) for field in ("ratio", "ratio_stderr")
+        )
+        implied = np.array([row.allocation for row in own])
+        mean = np.isfinite(implied).all() and name != DEFAULT
+        axes.errorbar(
+            n, ratio, error, color=colour, linestyle="none", marker="o", markersize=3.4,
+            linewidth=1, zorder=3,
+        )  # fmt: skip
+        axes.plot(
+            n, implied if mean else ratio, color=colour, zorder=2,
+            linewidth=2.4 if name == DEFAULT else 1.6, label=NAMES.get(name, name),
+            linestyle=(0, (2, 1.5)) if name == BEST else "-",
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(
+        LogLocator(subs=(1, 2, 5) if high > 20 * low else (1, 1.5, 2, 3, 5))
+    )
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel("draws, n")
+    axes.set_title(f"strike {strike:g}", pad=20)
+    axes.annotate(
+        f"price {price:.4f}, variance of the best arm {best:.3f}", (0, 1), (0, 7),
+        "axes fraction", "offset points", fontsize=8.5, color=INK,
+    )  # fmt: skip
