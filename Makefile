@@ -13,7 +13,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
-  bench-parallel bench-delays bench-policies bench-simulator bench-paths lint format clean
+  bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
+  bench-paths lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +38,12 @@ bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; AR
 
 bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
+
+bench-costs: $(INSTALLED) ## arms with costs: allocation, weights, bias at a deadline (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.costs $(ARGS)
+
+bench-logs: $(INSTALLED) ## which interval of a log covers best (a minute)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.logs $(ARGS)
 
 bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)

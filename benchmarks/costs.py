@@ -33,7 +33,7 @@ def strong(rng: np.random.Generator, size: int) -> cr.Draws:
     return cr.Draws(1 + z, np.exp(z - 0.5))
 
 
-#: Arms for the bias at a deadline: name, arms, the cost of a draw of the best, settings.
+#: Arms for the bias at a deadline, and settings.
 DEADLINES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "one arm, draw by draw, strong": ({"strong": strong}, {"batch": "one"}),
     "one arm, strong": ({"strong": strong}, {}),
@@ -114,9 +114,9 @@ def deadlines(runs: int, cores: int) -> list[dict[str, Any]]:
     rows = []
     for name in DEADLINES:
         for budget in SPENT:
-            some = runs if budget < SPENT[-1] and "draw by draw" not in name else runs // 4
-            if budget == SPENT[-1] and "draw by draw" in name:
-                continue  # ten thousand decisions each, for a bias that nobody would see
+            if budget > SPENT[0] and DEADLINES[name][1].get("batch") == "one":
+                continue  # thousands of decisions each, for a bias that nobody would see
+            some = runs if budget < SPENT[-1] else runs // 4
             jobs = [(name, budget, seed) for seed in range(some)]
             all_, finished, cost, covered = _each(_deadline, jobs, cores).T
             row: dict[str, Any] = {"arms": name, "budget": budget, "runs": some}
@@ -129,8 +129,8 @@ def deadlines(runs: int, cores: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-costs", description=__doc__)
-    parser.add_argument("--runs", type=int, default=100, help="repetitions of the allocation")
-    parser.add_argument("--deadline-runs", type=int, default=4000)
+    parser.add_argument("--runs", type=int, default=40, help="repetitions of the allocation")
+    parser.add_argument("--deadline-runs", type=int, default=2000)
     parser.add_argument("--cores", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     report.show("allocation", allocation(options.runs, options.cores))

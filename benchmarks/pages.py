@@ -171,6 +171,60 @@ def _delays() -> str:
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
+def _logs() -> str:
+    """Return the coverage of both intervals of a log, by family and number of draws."""
+    rows = report.read("logs")
+    sizes = list(dict.fromkeys(row["draws"] for row in rows))
+    body = []
+    for family in dict.fromkeys(row["family"] for row in rows):
+        for column, what in (("delta", "log(value) ± h/value"), ("ends", "log(value ± h)")):
+            cells = [f"{float(row[column]):.3f}" for row in rows if row["family"] == family]
+            body.append([family, what, *cells])
+    return _table(["draws", "interval", *(f"n = {n}" for n in sizes)], body)
+
+
+def _costs_allocation() -> str:
+    """Return I of Thompson sampling on arms with costs, beside the default's."""
+    rows = report.read("costs-allocation")
+    budgets = list(dict.fromkeys(row["budget"] for row in rows))
+    body = []
+    for family in dict.fromkeys(row["family"] for row in rows):
+        cells = _cells(family, POLICIES[0], lambda row: f"{float(row['I']):.3f}")[1:]
+        for payoff in dict.fromkeys(row["payoff"] for row in rows):
+            some = [row for row in rows if (row["family"], row["payoff"]) == (family, payoff)]
+            cells += [f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}" for row in some]
+        body.append([family, *cells])
+    whose = ("default", "Thompson, pairs", "Thompson, triples")
+    return _table(["family", *(f"{who}, {int(b):,}" for who in whose for b in budgets)], body)
+
+
+def _costs_equal() -> str:
+    rows = report.read("costs-equal")
+    names = list(dict.fromkeys(row["combiner"] for row in rows if row["combiner"] != "mean"))
+    body = []
+    for family in dict.fromkeys(row["family"] for row in rows):
+        found = {row["combiner"]: row for row in rows if row["family"] == family}
+        pairs = ((found[name]["ratio"], found[name]["ratio_se"]) for name in names)
+        body.append([family, *(f"{float(r):.2f} ± {float(e):.2f}" for r, e in pairs)])
+    return _table(["family", *names], body)
+
+
+def _costs_deadlines() -> str:
+    header = ["arms", "budget", "repetitions", "bias of the result", "bias of what was finished"]
+    body = [
+        [
+            row["arms"],
+            row["budget"],
+            row["runs"],
+            f"{float(row['bias']):+.3f} ± {float(row['bias_se']):.3f}",
+            f"{float(row['finished']):+.3f} ± {float(row['bias_se']):.3f}",
+            f"{float(row['covered']):.3f}",
+        ]
+        for row in report.read("costs-deadlines")
+    ]
+    return _table([*header, "coverage at 95 %"], body)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -193,6 +247,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),
+    "logs": _logs,
+    "costs-allocation": _costs_allocation,
+    "costs-equal": _costs_equal,
+    "costs-deadlines": _costs_deadlines,
 }
 
 

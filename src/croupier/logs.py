@@ -117,7 +117,7 @@ def log_of(scaled: Floats, exponent: Ints) -> Floats:
     """Return log(scaled 2^exponent), -inf for zero, and NaN below it.
 
     >>> log_of(np.array([0.5, 0.0]), np.array([-7213, 0]))
-    array([-5000.3646, -inf])
+    array([-5000.3638, -inf])
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log = np.log(scaled)

@@ -3,7 +3,9 @@
 import json
 import math
 import pickle
+import sqlite3
 import warnings
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from croupier import policies
 from croupier.logs import EMPTY, LogTally, exp_of, log_of, relative
 from croupier.plan import Plan
 from croupier.reduction import allocation_from
+from croupier.store.database import checksum
 from croupier.tails import Tail
 
 LN2 = math.log(2.0)
@@ -228,6 +231,18 @@ def test_intervals_are_symmetric_on_the_log_scale_and_their_exponentials_elsewhe
     assert half < (result.log_interval[1] - result.log_value) < 1.2 * half
 
 
+@pytest.mark.parametrize("log", [-700.0, 3.0])
+def test_a_run_of_draws_that_hardly_vary_knows_how_much_they_do(log):
+    sigma = 1e-9 if abs(log) < 10 else 1e-7  # a log of 700 has no more digits
+
+    def hardly(rng, size):
+        return log + sigma * rng.standard_normal(size)
+
+    result = cr.estimate({"hardly": hardly}, draws=20_000, rng=7, log=True)
+    assert result.log_stderr == pytest.approx(sigma / math.sqrt(20_000), rel=0.03)
+    assert abs(result.log_value - log) < 4 * result.log_stderr + 2e-16 * abs(log)
+
+
 def test_vectors_have_each_component_by_itself():
     shifts = np.array([-5000.0, 0.0, 3000.0])
 
@@ -395,6 +410,16 @@ def test_plans_and_stores_of_the_time_before_runs_of_logs_still_open(tmp_path):
     assert Plan.from_json(json.dumps(old)) == plan
     logs = Plan(("a",), 7, log=True, bounds=((-math.inf, 0.0),))
     assert Plan.from_json(logs.to_json()) == logs
+    path = tmp_path / "old.db"
+    first = cr.estimate({"a": narrow}, draws=100, rng=7, store=path)
+    with closing(sqlite3.connect(path)) as database:
+        number, planned, learns = database.execute("SELECT id, plan, arms FROM run").fetchone()
+        older = json.dumps({k: v for k, v in json.loads(planned).items() if k != "log"})
+        row = (older, checksum("run", number, older, learns))
+        database.execute("UPDATE run SET plan = ?, checksum = ?", row)
+        database.commit()
+    assert cr.open_run(path).result().value == first.value
+    assert cr.estimate({"a": narrow}, draws=200, store=path).draws == 200
 
 
 def test_workers_give_the_same_bits():
