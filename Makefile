@@ -14,7 +14,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
-  bench-paths lint format clean
+  bench-paths bench-logistic lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench-simulator: $(RIVALS) ## a simulated step, beside other libraries and unski
 
 bench-paths: $(INSTALLED) ## paths of the option problem, beside numpy (seconds)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.paths $(ARGS)
+
+bench-logistic: $(INSTALLED) ## annealing the logistic models, beside the plain loop (a minute)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.logistic $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

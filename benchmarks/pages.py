@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, figure2, report
+from benchmarks import figure1, figure2, figure3, report
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -166,6 +166,23 @@ def _paths() -> str:
     return _table(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
+def _logistic() -> str:
+    """Return nanoseconds per likelihood evaluation, by the kernel and by the plain loop."""
+    header = ["features", "rows", "kernel, ns", "plain loop, ns", "ratio"]
+    measured = report.read("logistic")
+    columns = ("kernel ns", "plain loop ns", "ratio")
+    rows = [
+        [row["features"], row["rows"], *(_whole(row[column]) for column in columns)]
+        for row in measured
+    ]
+    if measured:
+        mean = geometric_mean(float(row["ratio"]) for row in measured)
+        rows.append(
+            ["geometric mean", "", "", "", f"{mean:.3g} (wanted ≥ {measured[0]['wanted']})"]
+        )
+    return _table(header, rows)
+
+
 def _delays() -> str:
     rows = report.read("delays")
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
@@ -241,6 +258,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig2-default": lambda: _table(*figure2.default()),
     "fig2-ranges": lambda: _table(*figure2.by_range()),
     "paths": _paths,
+    "fig3-arms": lambda: _table(*figure3.arms()),
+    "fig3-ratios": lambda: _table(*figure3.ratios()),
+    "logistic": _logistic,
     "policies-speed": _speed,
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,

@@ -25,7 +25,7 @@ import croupier
 from croupier.errors import CroupierError, CroupierWarning
 
 if TYPE_CHECKING:
-    from croupier.paper import Figure1, Figure2
+    from croupier.paper import Figure1, Figure2, Figure3
     from croupier.policies import Policy
     from croupier.result import Result
 
@@ -293,6 +293,83 @@ def _print_losses(console: Console, figure: Figure2, seconds: float | None = Non
     )
 
 
+@paper.command()
+def fig3(
+    full: Annotated[
+        bool,
+        typer.Option(
+            "--full/--quick",
+            help="2000 runs of 1000 draws of the dearest arm, or 200 of 200, and smaller banks.",
+        ),
+    ] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Features as they are, not standardised.")
+    ] = False,
+    rows: Annotated[
+        list[int] | None,
+        typer.Option(help="Rows of a model; may be repeated.", show_default="5, 10 and 50", min=1),
+    ] = None,
+    runs: Annotated[float | None, typer.Option(help="Runs of every policy.")] = None,
+    draws: Annotated[float | None, typer.Option(help="Draws in the dearest arm's bank.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Length of a run, in draws of the dearest arm.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the study.")] = 2014,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the files.", show_default="croupier-fig3-...")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; all cores if left out.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Remove what the folder has.")] = False,
+    plot_only: Annotated[
+        bool, typer.Option("--plot-only", help="Draw again what the folder has.")
+    ] = False,
+) -> None:
+    """Figure 3: model evidence by annealed importance sampling, arms of very different cost.
+
+    The files grow model by model; after Ctrl-C the same command goes on.
+    """
+    from croupier.paper import Annealing, Figure3, figure3
+    from croupier.paper.fig3_files import Files
+
+    console = Console(highlight=False)
+    with _errors_in_one_line():
+        given = {"rows": rows, "runs": runs, "draws": draws, "budget": budget, "seed": seed}
+        changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+        changes["standardised"] = not raw
+        study = Annealing(**changes) if full else Annealing.quick(**changes)
+        folder = out or Path(f"croupier-fig3-{'full' if full else 'quick'}")
+        if plot_only:
+            figure = Figure3.read(folder, study.standardised)
+        else:
+            figure = figure3(folder, study, threads=threads, fresh=fresh, progress=_bar_or_lines())
+        _print_evidence(console, figure)
+        files = Files(folder, study.features)
+        data = f"\nData: {files.curves.path}\n      {files.arms.path}"
+        console.print(data, markup=False, soft_wrap=True)
+        _write_picture(console, figure, files.picture)
+
+
+def _print_evidence(console: Console, figure: Figure3) -> None:
+    """Print what the arms say of log Z, and how far each policy is from the best arm."""
+    from croupier.paper.fig3_study import COMBINED
+
+    table = _table("rows", "temperatures", "log Z", "error", "reference", right=(0, 1, 2, 3, 4))
+    for arm in figure.arms:
+        log_z, error = f"{arm.log_z:.4f}", f"{arm.error:.4f}"
+        table.add_row(str(arm.rows), str(arm.temperatures), log_z, error, f"{arm.reference:.4f}")
+    console.print(table)
+    console.print("\nCost times mean squared error at the end, that of the best arm being 1:\n")
+    table = _table("rows", "clock", "policy", *COMBINED, right=(0, 3, 4, 5))
+    last = {(row.rows, row.clock, row.policy, row.combine): row.ratio for row in figure.curves}
+    for rows, clock, policy in dict.fromkeys(key[:3] for key in last):
+        ratios = (last.get((rows, clock, policy, one)) for one in COMBINED)
+        shown = ("" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
+        table.add_row(str(rows), clock, policy, *shown)
+    console.print(table)
+
+
 def _bar_or_lines() -> Callable[[str], None] | None:
     """Return None for a bar where somebody watches, elsewhere what prints a line."""
     from croupier.views.live import interactive
@@ -417,7 +494,9 @@ def _print_savings(console: Console, result: Result) -> None:
     console.print(table)
 
 
-def _write_picture(console: Console, result: Result | Figure1 | Figure2, path: Path) -> None:
+def _write_picture(
+    console: Console, result: Result | Figure1 | Figure2 | Figure3, path: Path
+) -> None:
     """Write the picture, or say what it needs."""
     try:
         figure = result.plot()

@@ -6,12 +6,13 @@ import doctest
 import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import geometric_mean
 from types import ModuleType
 
 import numpy as np
 import pytest
 
-from benchmarks import coverage, efficiency, figure2, pages, paths, report, simulator
+from benchmarks import coverage, efficiency, figure2, logistic, pages, paths, report, simulator
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
 
@@ -68,7 +69,7 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     "page",
     [
         "efficiency.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
-        "store.md", "paper/figure1.md", "paper/figure2.md",
+        "store.md", "paper/figure1.md", "paper/figure2.md", "paper/figure3.md",
     ],
 )  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
@@ -189,6 +190,17 @@ def test_the_paper_s_policies_came_in_the_order_that_figure_2_says() -> None:
         }
         assert loss["thompson"] < loss["kl-ucb"] < loss["ucb1"]
         assert loss["thompson"] <= 0.55 * loss["uniform"]
+
+
+def test_the_annealing_kernel_was_as_fast_as_wanted_when_it_was_measured() -> None:
+    rows = report.read("logistic")
+    assert {int(row["rows"]) for row in rows} == set(logistic.ROWS)
+    assert len(rows) == 2 * len(logistic.ROWS)
+    for features in ("standardised", "raw"):
+        ratios = [float(row["ratio"]) for row in rows if row["features"] == features]
+        assert geometric_mean(ratios) >= logistic.WANTED
+        assert min(ratios) > 3
+    assert all(float(row["largest difference in log w"]) < 1e-9 for row in rows)
 
 
 def test_the_simulator_tables_are_empty_before_anything_was_measured(

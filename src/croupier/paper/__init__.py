@@ -7,5 +7,21 @@ from croupier.paper.fig1_study import TwoArms as TwoArms
 from croupier.paper.fig2 import Figure2 as Figure2
 from croupier.paper.fig2 import figure2 as figure2
 from croupier.paper.fig2_study import OptionPrice as OptionPrice
+from croupier.paper.fig3 import Figure3 as Figure3
+from croupier.paper.fig3 import figure3 as figure3
+from croupier.paper.fig3_study import Annealing as Annealing
+from croupier.paper.logistic import Evidence as Evidence
 
-__all__ = ["Caplet", "Figure1", "Figure2", "OptionPrice", "TwoArms", "figure1", "figure2"]
+__all__ = [
+    "Annealing",
+    "Caplet",
+    "Evidence",
+    "Figure1",
+    "Figure2",
+    "Figure3",
+    "OptionPrice",
+    "TwoArms",
+    "figure1",
+    "figure2",
+    "figure3",
+]

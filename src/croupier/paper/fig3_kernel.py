@@ -1,0 +1,54 @@
+"""Figure 3, compiled: what an estimate at a deadline is made of, run by run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from croupier.ledger import merge_moments
+from croupier.simulator.compiling import compiled, inlined
+from croupier.simulator.laws import draw
+from croupier.simulator.randomness import streams
+
+__all__ = ["alone", "moments_at"]
+
+_merge = inlined(merge_moments)
+
+
+@compiled
+def alone(laws: Any, keys: Any, times: Any, pulls: Any) -> None:
+    """Write how many draws each arm, drawn alone, has finished at every time."""
+    arms = len(laws.parameters)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        for k in range(arms):
+            spent, count = 0.0, 0
+            _, cost = draw(s[k], k, laws)
+            for mark in range(len(times)):
+                while spent + cost <= times[mark]:
+                    spent += cost
+                    count += 1
+                    _, cost = draw(s[k], k, laws)
+                pulls[run, mark, k] = count
+
+
+@compiled
+def moments_at(laws: Any, keys: Any, pulls: Any, out: Any) -> None:
+    """Write cost, mean, M2, M3 and M4 of the first draws of every arm, as many as were pulled.
+
+    The j-th draw of an arm is the same whoever asks for it, so that pulls say it all.
+    """
+    arms = len(laws.parameters)
+    for run in range(len(keys)):
+        s = streams(keys[run], arms + 1)
+        for k in range(arms):
+            count, cost = 0, 0.0
+            moments = (0.0, 0.0, 0.0, 0.0)
+            for mark in range(pulls.shape[1]):
+                while count < pulls[run, mark, k]:
+                    value, paid = draw(s[k], k, laws)
+                    moments = _merge(float(count), moments, 1.0, (value, 0.0, 0.0, 0.0))
+                    cost += paid
+                    count += 1
+                out[run, mark, k, 0] = cost
+                for i in range(4):
+                    out[run, mark, k, i + 1] = moments[i]
