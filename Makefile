@@ -4,6 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
+SAMPLERS := .venv-samplers/.installed
 
 # Two processes on two cores: threads of a linear algebra library would only be in the way.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -14,7 +15,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
-  bench-paths bench-logistic lint format clean
+  bench-paths bench-logistic bench-evidence lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,9 @@ bench-paths: $(INSTALLED) ## paths of the option problem, beside numpy (seconds)
 bench-logistic: $(INSTALLED) ## annealing the logistic models, beside the plain loop (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logistic $(ARGS)
 
+bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, beside other libraries (ten minutes)
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence $(ARGS)
+
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -75,7 +79,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 clean: ## remove all that make has made
-	rm -rf .venv .venv-rivals build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used as they are, so that the constraints hold for them
@@ -105,4 +109,11 @@ $(RIVALS): pyproject.toml constraints.txt benchmarks/rivals.txt
 	@$(PYTHON) -m venv --clear .venv-rivals
 	@echo "Installing croupier and its rivals into .venv-rivals ..."
 	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rivals.txt
+	@touch $@
+
+# So do other samplers of the evidence.
+$(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
+	@$(PYTHON) -m venv --clear .venv-samplers
+	@echo "Installing croupier and other samplers into .venv-samplers ..."
+	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/evidence.txt
 	@touch $@

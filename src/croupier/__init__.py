@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from croupier import importance, policies, simulator
     from croupier.allocator import Allocator
+    from croupier.annealing import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.draws import Batch, Draws, Outcome
     from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
@@ -51,6 +52,7 @@ __all__ = [
     "Table",
     "__version__",
     "estimate",
+    "evidence",
     "importance",
     "merge",
     "open_run",
@@ -65,6 +67,7 @@ __all__ = [
 #: croupier costs next to nothing and a module that is never used is never loaded.
 _HOMES = {
     "allocator": ("Allocator",),
+    "annealing": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
     "draws": ("Batch", "Draws", "Outcome"),
     "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),

@@ -215,7 +215,7 @@ class Allocator:
         one must not take a large batch on the word of its first four draws.
         """
         if self.plan.batch == "one" or self._ledger.count[arm] == 0:
-            return 1
+            return self.plan.opening
         afford = decisions * self.plan.share * self._ledger.spent
         most = growth * float(self._ledger.count[arm])
         return max(1, int(min(most, afford / float(self._ledger.price[arm]))))
@@ -236,7 +236,8 @@ class Allocator:
             cost_left -= sum(cost for cost in costs if np.isfinite(cost))
             cost_left -= sum(outcome.cost for outcome in waiting)
             if self._asked == 0:
-                return arm, 1  # however small the budget, it buys one draw
+                # However small the budget, it buys one draw, or what a first call is to have.
+                return arm, min(size, self.plan.opening)
             if cost_left < price[arm] / 2:
                 # What is left does not buy a draw of this arm; it may still buy the cheapest.
                 arm = int(np.nanargmin(price))

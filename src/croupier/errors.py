@@ -33,10 +33,10 @@ class ArmError(CroupierError):
         self.ticket = ticket
         self.value = value
 
-    def at(self, ticket: int) -> ArmError:
-        """Return the same error, with the ticket of its batch."""
+    def at(self, ticket: int, arm: str | None = None) -> ArmError:
+        """Return the same error, with the ticket of its batch, and the arm's name in the run."""
         message = str(self).removeprefix(f"arm {self.arm!r}: ")
-        return ArmError(message, arm=self.arm, ticket=ticket, value=self.value)
+        return ArmError(message, arm=arm or self.arm, ticket=ticket, value=self.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An exception is unpickled by a call with its args, and ours needs keywords.

@@ -25,7 +25,8 @@ __all__ = ["STRATA", "Batching", "Clock", "Plan", "Unit"]
 
 Unit: TypeAlias = Literal["draws", "seconds", "cost"]
 Clock: TypeAlias = Literal["wall", "cpu"]
-Batching: TypeAlias = Literal["growing", "one"]
+Batching: TypeAlias = Literal["growing", "one"] | int
+_BATCHES: TypeAlias = Literal["growing", "one"]
 
 #: A round of decisions grows a run by about a quarter of what it has spent (DESIGN decision 6).
 ROUND: Final = 0.25
@@ -40,9 +41,10 @@ class Plan:
     """What a run does: plain data that goes to JSON and back.
 
     `policy` is ``{"name": ..., parameters}``, `combine` the name of a combiner, `first` the
-    number of draws that every arm gets before a policy may prefer one. With `weights` the arms
-    are strata, each with a mean of its own, and `combine` is "strata". With `log` the arms return
-    logs of draws, and `bounds` are those of the logs.
+    number of draws that every arm gets before a policy may prefer one. A `batch` that is a number
+    grows from so many draws in the first call of an arm. With `weights` the arms are strata, each
+    with a mean of its own, and `combine` is "strata". With `log` the arms return logs of draws,
+    and `bounds` are those of the logs.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -72,7 +74,10 @@ class Plan:
 
     def __post_init__(self) -> None:
         choice("unit", self.unit, Unit)
-        choice("batch", self.batch, Batching)
+        if isinstance(self.batch, str) or self.batch is None:
+            choice("batch", self.batch, _BATCHES)
+        else:
+            self._set("batch", count_of("batch", self.batch))
         choice("clock", self.clock, Clock)
         if not isinstance(self.combine, str):
             raise PlanError(f"combine must be the name of a combiner, got {self.combine!r}")
@@ -112,6 +117,11 @@ class Plan:
         if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (0, arms):
             raise PlanError(f"{name} needs one entry per arm, {arms}, got {given!r}")
         return tuple(check(name, entry) for entry in given or [None] * arms)
+
+    @property
+    def opening(self) -> int:
+        """How many draws an arm is first called for."""
+        return 1 if isinstance(self.batch, str) else self.batch
 
     @property
     def share(self) -> float:

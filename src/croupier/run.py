@@ -172,7 +172,8 @@ def estimate(
         log: The arms return logs of draws, -inf for zero, or `Draws(log_values=..., costs=...)`:
             for quantities that are no double, such as the evidence e^-1000 of a model. The result
             has `log_value`, `log_stderr` and `log_interval`.
-        batch: "growing", or "one" for the paper's draw-by-draw loop.
+        batch: "growing", "one" for the paper's draw-by-draw loop, or a number: growing, from so
+            many draws in the first call of each arm, where a call costs far more than a draw.
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
         rng: None, a non-negative integer, a SeedSequence or a Generator.

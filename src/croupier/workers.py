@@ -44,8 +44,9 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
         try:
             returned = draw(rng, size, *state)
         except (Exception, SystemExit) as error:
-            if isinstance(error, ArmError) and (error.arm, error.ticket) == (batch.arm, None):
-                raise error.at(batch.ticket) from error  # it says itself what is wrong
+            if isinstance(error, ArmError) and error.ticket is None:
+                # It knows what is wrong, not its ticket, nor its name in this run.
+                raise error.at(batch.ticket, batch.arm) from error
             message = f"raised {type(error).__name__}: {error}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
         cost, seconds = clock() - begun, time.perf_counter() - began

@@ -68,7 +68,7 @@ def test_a_case_over_its_limit_is_called_so() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "efficiency.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
+        "efficiency.md", "evidence.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
         "store.md", "paper/figure1.md", "paper/figure2.md", "paper/figure3.md",
     ],
 )  # fmt: skip

@@ -61,6 +61,26 @@ def test_there_is_nothing_to_ask_while_an_older_ticket_is_out() -> None:
     assert [table.ask().ticket for _ in range(3)] == [3, 4, 5]
 
 
+@pytest.mark.parametrize("unit", ["draws", "seconds", "cost"])
+def test_a_number_as_batch_is_what_every_arm_is_first_called_for(unit: Any) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, batch=64, unit=unit)
+    sizes: dict[str, list[int]] = {"a": [], "b": []}
+    for ticket in range(12):
+        batch = table.ask()
+        assert batch is not None
+        assert ticket < 2 or batch.size <= sum(sizes["a"] + sizes["b"]) / 4  # a round's growth
+        sizes[batch.arm].append(batch.size)
+        table.tell(batch, draws_of(batch), costs=None if unit == "draws" else 1.0)
+    assert sizes["a"][0] == sizes["b"][0] == 64
+
+
+def test_the_first_batch_is_cut_to_the_draws_and_not_to_the_cost_that_is_left() -> None:
+    table = cr.Allocator(["a", "b"], rng=7, batch=64, unit="cost")
+    batch = table.ask(draws_left=10, cost_left=3.0)
+    assert batch is not None
+    assert batch.size == 10
+
+
 def test_a_batch_is_cut_to_the_draws_that_are_left() -> None:
     table = cr.Allocator(["a", "b"], rng=7)
     play(table, 50)

@@ -165,8 +165,8 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | No
     if ledger.fewest < max(plan.first, 2):
         draws = ledger.count + pending
         if draws.min() < plan.first or ledger.fewest < 2:
-            return int(draws.argmin()), 1
-    if plan.unit == "seconds" and plan.batch == "growing":
+            return int(draws.argmin()), plan.opening
+    if plan.unit == "seconds" and plan.batch != "one":
         # At its best pace: a call that the machine interrupted is long, but tells nothing.
         longest = ledger.largest * ledger.pace
         open_question = (longest < TELLING) | (ledger.pace < _FALLING * ledger.pace_before)

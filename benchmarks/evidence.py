@@ -1,0 +1,308 @@
+"""make bench-evidence: CPU time to a standard error of 0.05 in log Z, beside other libraries.
+
+The models of the paper's Figure 3 (Bayesian logistic regression on T rows of the Pima data, 8
+standardised columns, prior N(0, 0.05 I)) and a normal model in 10 dimensions. croupier and dynesty
+get the same numpy likelihood, blackjax the same in jax; what compiling takes is a column of its
+own.
+
+croupier is asked for the precision, ``rtol`` such that the standard error is 0.05, and its time is
+that of the whole call, pilot included. The others have no such request: they are run with several
+settings, and the best one counts, chosen in hindsight by the error that repeated runs really had:
+cpu max(1, (rmse/0.05)^2), as many runs as it takes. One run of blackjax has no error bar; ten
+independent ones, whose mean is taken, have one: they are a row of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from statistics import median
+from typing import Any, NamedTuple
+
+# One thread each: a CPU second is then a second.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+)
+
+import numpy as np
+import scipy.stats as st
+from scipy.special import logsumexp, ndtri
+
+import croupier as cr
+from benchmarks import pages, report
+from benchmarks.rivals import load
+
+WANTED = 0.05
+KEY = ("model", "library", "setting")
+
+#: A half-width for a standard error of 0.05: the interval that allows for many looks is 2.24 wide.
+RTOL = 2.24 * WANTED
+
+#: Particles and moves of blackjax; live points of dynesty.
+PARTICLES = (300, 600, 1200, 3600)
+MOVES = (1, 3)
+LIVE = (100, 300)
+
+#: A run of blackjax says nothing of its error; so many independent ones do.
+TEN = 10
+FEWER = (50, 150, 450)
+
+
+class Model(NamedTuple):
+    """A model with a normal prior, in numpy and in jax, and its log Z."""
+
+    name: str
+    log_likelihood: Callable[[Any], Any]
+    in_jax: Callable[[Any, Any], Any]
+    dimensions: int
+    spread: float
+    truth: float
+
+
+class Logistic(NamedTuple):
+    """-sum log(1 + exp(-y x theta)), for points (m, d); `signed` is (d, T), y x."""
+
+    signed: np.ndarray
+
+    def __call__(self, points: Any) -> Any:
+        """Return one number for each of the points."""
+        return -np.log1p(np.exp(-(points @ self.signed))).sum(axis=-1)
+
+    def in_jax(self, jnp: Any, point: Any) -> Any:
+        """Return it for one point."""
+        return -jnp.log1p(jnp.exp(-(point @ jnp.asarray(self.signed)))).sum()
+
+
+class Normal(NamedTuple):
+    """Data ~ N(theta, 0.5^2), coordinate by coordinate."""
+
+    data: np.ndarray
+
+    def __call__(self, points: Any) -> Any:
+        """Return one number for each of the points."""
+        z = (points - self.data) / 0.5
+        return -0.5 * (z * z).sum(axis=-1) - self._constant()
+
+    def in_jax(self, jnp: Any, point: Any) -> Any:
+        """Return it for one point."""
+        z = (point - jnp.asarray(self.data)) / 0.5
+        return -0.5 * (z * z).sum() - self._constant()
+
+    def _constant(self) -> float:
+        return float(self.data.size * np.log(0.5 * np.sqrt(2 * np.pi)))
+
+
+def models() -> Iterator[Model]:
+    from croupier.paper.logistic import pima
+
+    features, labels = pima()
+    features = (features - features.mean(axis=0)) / features.std(axis=0, ddof=1)
+    for rows, truth in ((5, -3.2360), (10, -6.7600), (50, -32.8820)):
+        signed = (features[:rows] * (2 * labels[:rows] - 1)[:, None]).T.copy()
+        likelihood = Logistic(signed)
+        yield Model(f"Pima, T = {rows}", likelihood, likelihood.in_jax, 8, 0.05**0.5, truth)
+    data = np.linspace(-1, 1, 10)
+    truth = float(st.norm.logpdf(data, 0, 1.25**0.5).sum())
+    yield Model("normal, d = 10", Normal(data), Normal(data).in_jax, 10, 1.0, truth)
+
+
+class Runs(NamedTuple):
+    """Repeated runs of one setting: log Z and CPU seconds of each; what came before them."""
+
+    setting: str
+    log_z: list[float]
+    seconds: list[float]
+    compiling: float = 0.0
+    asked: bool = False
+
+    def rmse(self, truth: float) -> float:
+        """Return the error that the runs really had."""
+        return float(np.sqrt(np.mean(np.square(np.array(self.log_z) - truth))))
+
+    def to_wanted(self, truth: float) -> float:
+        """Return CPU seconds to the wanted error: as asked for, or scaled by the error it had."""
+        cpu = median(self.seconds)
+        return cpu if self.asked else cpu * max(1.0, (self.rmse(truth) / WANTED) ** 2)
+
+
+def repeated(run: Callable[[int], float], times: int) -> tuple[list[float], list[float]]:
+    log_z, seconds = [], []
+    for seed in range(times):
+        began = time.process_time()
+        log_z.append(run(seed))
+        seconds.append(time.process_time() - began)
+    return log_z, seconds
+
+
+def croupier_runs(model: Model, times: int) -> Iterator[Runs]:
+    prior = st.multivariate_normal(np.zeros(model.dimensions), model.spread**2)
+
+    def run(seed: int) -> float:
+        result = cr.evidence(model.log_likelihood, prior, seconds=60, rtol=RTOL, rng=seed)
+        return float(result.log_value)
+
+    run(0)
+    yield Runs("evidence(rtol=0.112)", *repeated(run, times), asked=True)
+
+
+def blackjax_runs(model: Model, times: int) -> Iterator[Runs]:
+    load("blackjax")
+    load("jax").config.update("jax_enable_x64", True)
+    for particles in PARTICLES:
+        for moves in MOVES:
+            began = time.process_time()
+            run = tempered(model, particles, moves)
+            run(0)
+            compiling = time.process_time() - began
+            setting = f"{particles} particles, {moves} move{'s' * (moves > 1)}"
+            yield Runs(setting, *repeated(run, times), compiling)
+
+
+def blackjax_runs_with_errors(model: Model, times: int) -> Iterator[Runs]:
+    load("jax").config.update("jax_enable_x64", True)
+    for particles in FEWER:
+        began = time.process_time()
+        one = tempered(model, particles, 1)
+        one(0)
+        compiling = time.process_time() - began
+
+        def run(seed: int, one: Callable[[int], float] = one) -> float:
+            return float(logsumexp([one(TEN * seed + k) for k in range(TEN)]) - np.log(TEN))
+
+        setting = f"{TEN} runs of {particles} particles, 1 move"
+        yield Runs(setting, *repeated(run, times), compiling)
+
+
+def tempered(model: Model, particles: int, moves: int) -> Callable[[int], float]:
+    """Return one run of blackjax's adaptive tempered SMC, whole in one compiled function."""
+    import blackjax
+    import jax
+    import jax.numpy as jnp
+    from blackjax.smc import extend_params, resampling
+
+    d, spread = model.dimensions, model.spread
+    walk = blackjax.additive_step_random_walk
+
+    def log_prior(point: Any) -> Any:
+        return -0.5 * jnp.sum((point / spread) ** 2) - d * jnp.log(spread * jnp.sqrt(2 * jnp.pi))
+
+    def step(key: Any, state: Any, log_density: Any, sigma: Any) -> Any:
+        proposal = blackjax.mcmc.random_walk.normal(sigma)
+        return walk.build_kernel()(key, state, log_density, proposal)
+
+    smc = blackjax.adaptive_tempered_smc(
+        log_prior,
+        lambda point: model.in_jax(jnp, point),
+        step,
+        walk.init,
+        extend_params({"sigma": jnp.eye(d) * spread * 2.38 / d**0.5}),
+        resampling.systematic,
+        0.5,
+        num_mcmc_steps=moves,
+    )
+
+    @jax.jit
+    def run(key: Any) -> Any:
+        start, key = jax.random.split(key)
+        state = smc.init(spread * jax.random.normal(start, (particles, d)))
+
+        def once(carry: Any) -> Any:
+            key, state, log_z = carry
+            key, own = jax.random.split(key)
+            state, info = smc.step(own, state)
+            return key, state, log_z + info.log_likelihood_increment
+
+        return jax.lax.while_loop(lambda c: c[1].tempering_param < 1, once, (key, state, 0.0))[2]
+
+    return lambda seed: float(run(jax.random.key(seed)))
+
+
+def dynesty_runs(model: Model, times: int) -> Iterator[Runs]:
+    dynesty = load("dynesty")
+
+    for live in LIVE:
+
+        def run(seed: int, live: int = live) -> float:
+            sampler = dynesty.NestedSampler(
+                model.log_likelihood,
+                lambda u: model.spread * ndtri(u),
+                model.dimensions,
+                nlive=live,
+                rstate=np.random.default_rng(seed),
+            )
+            sampler.run_nested(print_progress=False)
+            return float(sampler.results.logz[-1])
+
+        yield Runs(f"{live} live points", *repeated(run, min(times, 6)))
+
+
+LIBRARIES: dict[str, Callable[[Model, int], Iterator[Runs]]] = {
+    "croupier": croupier_runs,
+    "blackjax": blackjax_runs,
+    "blackjax with an error": blackjax_runs_with_errors,
+    "dynesty": dynesty_runs,
+}
+
+RIVALS = [library for library in LIBRARIES if library != "croupier"]
+
+
+def best_of(runs: Sequence[Runs], truth: float) -> Runs:
+    """Return the setting with the least time to the wanted error, known in hindsight.
+
+    >>> slow = Runs("slow", [0.1, -0.1], [1.0, 1.0])
+    >>> fast = Runs("fast", [0.2, -0.2], [0.1, 0.1])
+    >>> best_of([slow, fast], 0.0).setting, round(fast.to_wanted(0.0), 2)
+    ('fast', 1.6)
+    """
+    return min(runs, key=lambda each: each.to_wanted(truth))
+
+
+def measure(model: Model, libraries: Sequence[str], times: int) -> list[dict[str, Any]]:
+    """Return one row for each library, at its best setting."""
+    best = {}
+    for library in libraries:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            best[library] = best_of(list(LIBRARIES[library](model, times)), model.truth)
+    ours = best["croupier"].to_wanted(model.truth)
+    return [
+        {
+            "model": model.name,
+            "library": library,
+            "version": metadata.version(library.split()[0]),
+            "setting": runs.setting,
+            "runs": len(runs.log_z),
+            "cpu ms a run": round(1e3 * median(runs.seconds), 3),
+            "rmse of log Z": round(runs.rmse(model.truth), 4),
+            "cpu ms to 0.05": round(1e3 * runs.to_wanted(model.truth), 3),
+            "to croupier's": round(runs.to_wanted(model.truth) / ours, 2),
+            "compiling s": round(runs.compiling, 2),
+            "with compiling, to croupier's": round(
+                (runs.to_wanted(model.truth) + runs.compiling) / ours, 2
+            ),
+        }
+        for library, runs in best.items()
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench-evidence", description=__doc__)
+    parser.add_argument("--runs", type=int, default=40, help="repeated runs of a setting")
+    parser.add_argument("--model", help="one of them, by a part of its name")
+    parser.add_argument("--library", action="append", help="beside croupier", choices=RIVALS)
+    options = parser.parse_args()
+    libraries = ["croupier", *(options.library or RIVALS)]
+    for model in models():
+        if options.model is None or options.model in model.name:
+            rows = measure(model, libraries, options.runs)
+            report.write("evidence", rows, KEY[:2])
+            report.show("evidence", rows)
+    pages.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,408 @@
+"""A model to anneal: a prior that can be sampled and evaluated, and a log-likelihood.
+
+Both are normalised here, once, to their batch form: arrays (chains, d) in, (chains,) out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from croupier.draws import Floats
+from croupier.errors import ArmError, PlanError
+
+__all__ = ["LogLikelihood", "Model", "Prior", "PriorLike", "as_prior", "is_compiled", "model_of"]
+
+LogLikelihood: TypeAlias = Callable[[Any], Any]
+PriorLike: TypeAlias = Any
+
+#: The stream of what is looked at before anything is drawn: the same in every process.
+SPREAD: Final = 0x7370
+
+#: So many points of the prior are looked at.
+_LOOK: Final = 200
+
+_WAY_OUT = (
+    "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
+    "functions (sample(rng, size), logpdf(points))"
+)
+
+
+class Prior(Protocol):
+    """What chains start from."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return `size` independent points, an array (size, d)."""
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return the log-density at each of the points (m, d), an array (m,)."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Independent normal coordinates: by far the most frequent prior, without scipy's overhead."""
+
+    mean: Floats  # (d,)
+    spread: Floats  # (d,)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return mean + spread Z."""
+        return self.mean + self.spread * rng.standard_normal((size, len(self.mean)))
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -sum(z^2)/2 - sum log(spread) - (d/2) log(2 pi)."""
+        z = (points - self.mean) / self.spread
+        scale = np.log(self.spread).sum() + 0.5 * z.shape[1] * np.log(2 * np.pi)
+        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - scale)
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """A normal distribution with a covariance of full rank, root root^T."""
+
+    mean: Floats  # (d,)
+    root: Floats  # (d, d), lower triangular
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return mean + root Z."""
+        return self.mean + rng.standard_normal((size, len(self.mean))) @ self.root.T
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -|root^-1 (x - mean)|^2/2 - log|root| - (d/2) log(2 pi)."""
+        z = np.linalg.solve(self.root, (points - self.mean).T)
+        scale = np.log(np.diag(self.root)).sum() + 0.5 * len(z) * np.log(2 * np.pi)
+        return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - scale)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen distribution of scipy.stats, of one coordinate or of several."""
+
+    distribution: Any
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return scipy's draws, one axis for a distribution of one coordinate."""
+        if hasattr(self.distribution, "rvs"):
+            points = np.asarray(self.distribution.rvs(size=size, random_state=rng))
+        else:  # the newer distributions, scipy.stats.Normal and so on
+            points = np.asarray(self.distribution.sample(size, rng=rng))
+        return points if points.shape[:1] == (size,) else points.reshape(size, -1)
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return scipy's log-density."""
+        return self.distribution.logpdf(points)
+
+
+@dataclass(frozen=True)
+class Independent:
+    """One distribution of one coordinate after the other."""
+
+    coordinates: tuple[Frozen, ...]
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return a column from each."""
+        columns = [each.sample(rng, size).reshape(size) for each in self.coordinates]
+        return np.column_stack(columns)
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return the sum of the log-densities."""
+        columns = zip(self.coordinates, points.T, strict=True)
+        return np.asarray(sum(each.logpdf(column) for each, column in columns))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two functions of the user's: sample(rng, size) and logpdf(points).
+
+    `by_point`: the second is compiled, and takes one point.
+    """
+
+    sample_function: Callable[[np.random.Generator, int], Any]
+    logpdf_function: Callable[[Any], Any]
+    by_point: bool = False
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return what the first of them returns."""
+        return self.sample_function(rng, size)
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return what the second of them returns."""
+        if self.by_point:
+            return _each_point(self.logpdf_function, points)
+        return self.logpdf_function(points)
+
+
+def as_prior(prior: PriorLike) -> Prior:
+    """Return a prior in its batch form, whichever of the accepted ways it was given in.
+
+    >>> import numpy as np, scipy.stats as st
+    >>> as_prior([st.norm(0, 1), st.norm(0, 2)]).sample(np.random.default_rng(0), 5).shape
+    (5, 2)
+    """
+    if isinstance(prior, tuple) and len(prior) == 2 and all(map(callable, prior)):
+        return Pair(*prior)
+    if isinstance(prior, Sequence) and not isinstance(prior, str):
+        if not prior or not all(map(_one_coordinate, prior)):
+            raise PlanError(
+                f"a list as a prior is one distribution per coordinate, got {prior!r}: {_WAY_OUT}"
+            )
+        simple = [_normal(each) for each in prior]
+        if all(each is not None for each in simple):
+            means, spreads = zip(*simple, strict=True)
+            return Normal(np.concatenate(means), np.concatenate(spreads))
+        return Independent(tuple(map(Frozen, prior)))
+    if isinstance(prior, Normal | Correlated | Frozen | Independent | Pair):
+        return prior
+    sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
+    if not sampled or not hasattr(prior, "logpdf"):
+        lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
+        raise PlanError(f"the prior {prior!r} cannot {lacks}; {_WAY_OUT}")
+    if (normal := _normal(prior)) is not None:
+        return Normal(*normal)
+    return _multivariate_normal(prior) or Frozen(prior)
+
+
+def _one_coordinate(prior: Any) -> bool:
+    return hasattr(prior, "logpdf") and (hasattr(prior, "rvs") or hasattr(prior, "sample"))
+
+
+def _normal(prior: Any) -> tuple[Floats, Floats] | None:
+    """Return mean and spread of scipy's norm(...), None of anything else."""
+    if type(getattr(prior, "dist", None)).__name__ != "norm_gen":
+        return None
+    mean, spread = np.asarray(prior.mean()), np.asarray(prior.std())
+    return None if mean.ndim or spread.ndim else (mean.reshape(1), spread.reshape(1))
+
+
+def _multivariate_normal(prior: Any) -> Prior | None:
+    """Return scipy's multivariate_normal(...) without its overhead, None if it is singular."""
+    if type(prior).__name__ != "multivariate_normal_frozen":
+        return None
+    mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
+    try:
+        root = np.linalg.cholesky(covariance)
+    except np.linalg.LinAlgError:
+        return None
+    if not (covariance - np.diag(np.diag(covariance))).any():
+        return Normal(mean, np.diag(root).copy())
+    return Correlated(mean, root)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A prior and a log-likelihood, checked at every evaluation; `name` is that of the arm.
+
+    `spread` is the prior's, coordinate by coordinate: the distance between its quartiles in
+    standard deviations of a normal distribution, which heavy tails do not spoil.
+    """
+
+    name: str
+    log_likelihood: LogLikelihood
+    prior: Prior
+    vectorised: bool
+    dimensions: int
+    spread: Floats
+
+    def named(self, name: str) -> Model:
+        """Return the same model, under the name of another arm."""
+        return replace(self, name=name)
+
+    def start(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return points from the prior, (size, d)."""
+        points = np.asarray(self.prior.sample(rng, size), dtype=float)
+        if points.shape == (size,) and self.dimensions == 1:
+            points = points.reshape(size, 1)
+        if points.shape != (size, self.dimensions) or not np.isfinite(points).all():
+            wrong = "points that are not finite" if points.ndim == 2 else f"shape {points.shape}"
+            raise ArmError(
+                f"the prior's sample has {wrong}; expected ({size}, {self.dimensions}), finite",
+                arm=self.name,
+                value=points,
+            )
+        return points
+
+    def evaluate(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return log-prior and log-likelihood; where the first is -inf, so is the second."""
+        prior = self.log_prior(points)
+        possible = prior > -np.inf
+        if possible.all():
+            return prior, self.likelihood(points)
+        # A model need not be defined where the prior forbids it.
+        likelihood = np.full(len(points), -np.inf)
+        if possible.any():
+            likelihood[possible] = self.likelihood(points[possible])
+        return prior, likelihood
+
+    def log_prior(self, points: Floats) -> Floats:
+        """Return the prior's log-density, checked."""
+        return self._checked(self.prior.logpdf(points), points, "the prior's log-density")
+
+    def likelihood(self, points: Floats) -> Floats:
+        """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
+        if self.vectorised:
+            raw = self.log_likelihood(points)
+        elif is_compiled(self.log_likelihood):
+            raw = _each_point(self.log_likelihood, points)
+        else:
+            raw = [_number(self.log_likelihood(point)) for point in points]
+        return self._checked(raw, points, "the log-likelihood")
+
+    def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
+        values = np.asarray(raw)
+        if values.shape != (len(points),):
+            # Of one coordinate a function may keep the axis, at one point scipy drops it.
+            if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
+                values = values.reshape(len(points))
+            else:
+                raise ArmError(
+                    f"{what} has shape {values.shape} at points of shape {points.shape}; "
+                    f"expected {(len(points),)}, one number for each",
+                    arm=self.name,
+                    value=raw,
+                )
+        if values.dtype != np.float64:
+            try:
+                values = values.astype(float, casting="same_kind")
+            except (TypeError, ValueError):
+                raise ArmError(f"{what} is no number: {raw!r}", arm=self.name, value=raw) from None
+        if not (values < np.inf).all():
+            at = int(np.flatnonzero(~(values < np.inf))[0])
+            raise ArmError(
+                f"{what} is {values[at]} at {points[at]}; it must be finite, or -inf where the "
+                "point is impossible",
+                arm=self.name,
+                value=float(values[at]),
+            )
+        return values
+
+
+def model_of(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    vectorised: bool | None = None,
+    name: str = "ais",
+) -> Model:
+    """Return a model, after a look at a few points of the prior, from a stream of its own."""
+    if not callable(log_likelihood):
+        raise PlanError(f"log_likelihood must be a function of points, got {log_likelihood!r}")
+    if vectorised not in (None, True, False):
+        raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
+    batched = as_prior(prior)
+    points = _trial(batched, np.random.default_rng(SPREAD), _LOOK)
+    dimensions = points.shape[1]
+    if isinstance(batched, Pair) and is_compiled(batched.logpdf_function):
+        density, _ = _tried(batched.logpdf_function, points[0])
+        batched = replace(batched, by_point=density is not None and density.ndim == 0)
+    ranked = np.sort(points, axis=0)
+    spread = (ranked[3 * _LOOK // 4] - ranked[_LOOK // 4]) / 1.349
+    if not (spread > 0).all():
+        spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
+    model = Model(name, log_likelihood, batched, True, dimensions, spread)
+    # As many as cannot be taken for the number of coordinates.
+    few = points[: 3 if dimensions != 3 else 4]
+    try:
+        model.log_prior(few)
+    except ArmError as error:
+        raise PlanError(f"the prior cannot be evaluated: {error}; {_WAY_OUT}") from error
+    except Exception as error:
+        raise PlanError(
+            f"the prior cannot be evaluated, logpdf raised {type(error).__name__}: {error}; "
+            f"{_WAY_OUT}"
+        ) from error
+    if vectorised is None:
+        vectorised = _is_vectorised(log_likelihood, few, name)
+    return replace(model, vectorised=bool(vectorised))
+
+
+def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
+    try:
+        points = np.asarray(prior.sample(rng, size), dtype=float)
+    except Exception as error:
+        raise PlanError(
+            f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {_WAY_OUT}"
+        ) from error
+    if points.shape == (size,):
+        points = points.reshape(size, 1)
+    if points.ndim != 2 or len(points) != size or not points.shape[1]:
+        raise PlanError(
+            f"the prior cannot be sampled: {size} points came with shape {points.shape}, not "
+            f"({size}, d); {_WAY_OUT}"
+        )
+    if not np.isfinite(points).all():
+        raise PlanError("the prior's sample has points that are not finite")
+    return points
+
+
+def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
+    """Find out whether a function takes points (m, d) or one point (d,): asked, not guessed.
+
+    Vectorised is what gives one number per row, the same for each row alone; what also takes one
+    point must give the same number there.
+    """
+    together, trouble = _tried(function, points)
+    rows = len(points)
+    columns = (rows, 1) if points.shape[1] == 1 else (rows,)
+    alone = [_tried(function, point)[0] for point in points[:3]]
+    single = all(value is not None and value.size == 1 for value in alone)
+    if together is not None and together.shape in ((rows,), columns):
+        one_by_one = [_tried(function, points[i : i + 1])[0] for i in range(len(alone))]
+        if all(
+            value is not None and value.size == 1 and _same(value, together[i])
+            for i, value in enumerate(one_by_one)
+        ):
+            if single and not all(_same(value, together[i]) for i, value in enumerate(alone)):
+                raise PlanError(
+                    "log_likelihood takes one point and many, and does not agree with itself: "
+                    "say vectorised=True or vectorised=False"
+                )
+            return True
+    if single:
+        return False
+    if together is None:
+        _, trouble_alone = _tried(function, points[0])
+        message = f"raised {type(trouble).__name__}: {trouble}"
+        if str(trouble_alone) != str(trouble):
+            message += f"; for one point, {type(trouble_alone).__name__}: {trouble_alone}"
+        raise ArmError(f"the log-likelihood {message}", arm=name, value=trouble) from trouble
+    raise ArmError(
+        f"the log-likelihood has shape {together.shape} at points of shape {points.shape}, and "
+        f"is no number at one point; expected ({rows},), or one number for one point",
+        arm=name,
+        value=together,
+    )
+
+
+def _tried(function: LogLikelihood, points: Floats) -> tuple[Any, Exception | None]:
+    with np.errstate(all="ignore"):
+        try:
+            returned = np.asarray(function(points.copy()))
+        except Exception as error:
+            return None, error
+    if returned.dtype.kind not in "fiub":
+        return None, TypeError(f"it returned {returned.dtype}, not numbers")
+    return returned, None
+
+
+def _same(one: Any, other: Any) -> bool:
+    first, second = np.ravel(one), np.ravel(other)
+    return bool(np.allclose(first, second, rtol=1e-6, atol=1e-9, equal_nan=True))
+
+
+def _number(value: Any) -> Any:
+    """Return one number, which a function of one point may have wrapped in an array."""
+    return np.reshape(value, ()) if np.size(value) == 1 else value
+
+
+def _each_point(function: Any, points: Floats) -> Any:
+    from croupier.arms.compiled import each_point
+
+    return each_point(function)(np.ascontiguousarray(points))
+
+
+def is_compiled(function: Any) -> bool:
+    """Tell whether numba has compiled a function, without loading numba to find out."""
+    return hasattr(function, "py_func") and type(function).__module__.startswith("numba")

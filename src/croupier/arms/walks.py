@@ -1,0 +1,125 @@
+"""Metropolis moves of whole points, for many chains at once: random walks and autoregressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from croupier.arms.slices import Chains, Evaluate
+from croupier.draws import Floats
+from croupier.errors import PlanError
+
+__all__ = ["Autoregression", "Level", "RandomWalk", "ScaledWalk", "accept"]
+
+
+@dataclass(frozen=True)
+class Level:
+    """What a pilot found at one temperature: where the mass is, and how far to move.
+
+    The covariance there is root root^T; `step`, from 0 to 1, is the share of it that an
+    autoregressive move renews.
+    """
+
+    beta: float
+    mean: Floats  # (d,)
+    root: Floats  # (d, d), lower triangular
+    step: float = 1.0
+
+
+def accept(
+    rng: np.random.Generator,
+    chains: Chains,
+    proposed: Floats,
+    beta: float,
+    evaluate: Evaluate,
+    correction: Floats | float = 0.0,
+) -> float:
+    """Move chains where log U < log f(x') - log f(x) + correction; return the share that moved."""
+    prior, likelihood = evaluate(proposed, np.arange(len(proposed)))
+    change = prior + beta * likelihood - (chains.prior + beta * chains.likelihood) + correction
+    moved = -rng.standard_exponential(len(proposed)) < change
+    chains.points[moved] = proposed[moved]
+    chains.prior[moved], chains.likelihood[moved] = prior[moved], likelihood[moved]
+    return float(moved.mean())
+
+
+@dataclass(frozen=True)
+class RandomWalk:
+    """x' = x + scale root Z, with the root of the pilot's level at this temperature.
+
+    The scale is 2.38/sqrt(d) unless it is set (Roberts, Gelman and Gilks 1997).
+    """
+
+    levels: tuple[Level, ...]
+    scale: float | None = None
+
+    def sweep(
+        self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
+    ) -> None:
+        """Move all chains once."""
+        m, d = chains.points.shape
+        root = level_at(self.levels, beta).root
+        scale = 2.38 / np.sqrt(d) if self.scale is None else self.scale
+        proposed = chains.points + scale * (rng.standard_normal((m, d)) @ root.T)
+        accept(rng, chains, proposed, beta, evaluate)
+
+
+@dataclass(frozen=True)
+class ScaledWalk:
+    """x' = x + spread Z, coordinate by coordinate, with a spread of the user's for each beta."""
+
+    spread: Callable[[float], Any] | Any
+
+    def sweep(
+        self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
+    ) -> None:
+        """Move all chains once."""
+        spread = np.asarray(self.spread(beta) if callable(self.spread) else self.spread)
+        d = chains.points.shape[1]
+        if spread.shape not in ((), (d,)) or not ((spread > 0) & np.isfinite(spread)).all():
+            raise PlanError(
+                f"spread must be above 0 and finite, one number or one for each of {d}, got "
+                f"{spread!r} at beta = {beta:g}"
+            )
+        proposed = chains.points + spread * rng.standard_normal(chains.points.shape)
+        accept(rng, chains, proposed, beta, evaluate)
+
+
+@dataclass(frozen=True)
+class Autoregression:
+    """x' = m + sqrt(1 - s^2) (x - m) + s root Z: exact for N(m, root root^T) itself.
+
+    So only the rest of the density decides on acceptance, log f(x) - log N(x; m, root root^T),
+    which hardly varies where the tempered law is about normal: long moves, seldom rejected
+    (Neal 1998, section 5; the preconditioned Crank-Nicolson move about a fitted normal law).
+    """
+
+    levels: tuple[Level, ...]
+
+    def sweep(
+        self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
+    ) -> None:
+        """Move all chains once."""
+        autoregress(rng, chains, beta, evaluate, level_at(self.levels, beta))
+
+
+def autoregress(
+    rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate, level: Level
+) -> float:
+    """Move all chains once about one level; return the share that moved."""
+    m, d = chains.points.shape
+    z = np.linalg.solve(level.root, (chains.points - level.mean).T).T
+    moved = np.sqrt(1 - level.step**2) * z + level.step * rng.standard_normal((m, d))
+    correction = 0.5 * (np.einsum("ij,ij->i", moved, moved) - np.einsum("ij,ij->i", z, z))
+    return accept(rng, chains, level.mean + moved @ level.root.T, beta, evaluate, correction)
+
+
+def level_at(levels: tuple[Level, ...], beta: float) -> Level:
+    """Return the first level at or above a temperature."""
+    for level in levels:
+        if level.beta >= beta:
+            return level
+    return levels[-1]

@@ -1,0 +1,204 @@
+"""cr.evidence: one call for the evidence of a model, whatever it picks as arms."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as st
+from scipy.special import betaln
+
+import croupier as cr
+from croupier.annealing import ladder
+from croupier.arms.annealed import Annealed
+from croupier.arms.fitted import Fitted
+
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
+
+
+def gaussian(points: np.ndarray, data: np.ndarray, shift: float = 0.0) -> Any:
+    z = (points - data) / 0.5
+    constant = data.size * np.log(0.5 * np.sqrt(2 * np.pi))
+    return -0.5 * (z * z).sum(axis=-1) - constant + shift
+
+
+def gaussian_model(d: int, shift: float = 0.0) -> tuple[Callable[..., Any], Any, float]:
+    data = np.linspace(-1, 1, d)
+    truth = float(st.norm.logpdf(data, 0, 1.25**0.5).sum()) + shift
+    return partial(gaussian, data=data, shift=shift), st.multivariate_normal(np.zeros(d), 1), truth
+
+
+def z_score(result: cr.Result, truth: float) -> float:
+    return float((result.log_value - truth) / result.log_stderr)
+
+
+@pytest.mark.parametrize("d", [1, 2, 10, 50])
+def test_gaussian_models_in_several_dimensions(d: int) -> None:
+    log_likelihood, prior, truth = gaussian_model(d)
+    result = cr.evidence(log_likelihood, prior, draws=3000, rng=1)
+    assert abs(z_score(result, truth)) < 4
+    assert result.log_stderr < 0.1
+
+
+@pytest.mark.parametrize("kernel", ["autoregressive", "random-walk", "slice"])
+def test_every_kernel_serves(kernel: Any) -> None:
+    log_likelihood, prior, truth = gaussian_model(3)
+    result = cr.evidence(
+        log_likelihood, prior, temperatures=(5, 20), kernel=kernel, draws=2000, rng=2
+    )
+    assert list(result.arms.keys()) == ["ais-5", "ais-20"]
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_beta_binomial_with_a_function_of_one_point() -> None:
+    a, b, k, n = 2, 3, 17, 20
+
+    def log_likelihood(p: np.ndarray) -> float:
+        return float(k * np.log(p[0]) + (n - k) * np.log1p(-p[0]))
+
+    truth = float(betaln(a + k, b + n - k) - betaln(a, b))
+    result = cr.evidence(log_likelihood, st.beta(a, b), draws=2000, rng=3)
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_two_modes() -> None:
+    m, s = 3.0, 0.5
+
+    def log_likelihood(x: np.ndarray) -> Any:
+        one, other = (-0.5 * ((x - c) ** 2).sum(axis=1) / s**2 for c in (m, -m))
+        return np.logaddexp(one, np.log(2) + other) - 2 * np.log(s * np.sqrt(2 * np.pi))
+
+    truth = float(np.log(3) + 2 * st.norm.logpdf(m, 0, np.hypot(2, s)))
+    result = cr.evidence(log_likelihood, [st.norm(0, 2)] * 2, draws=8_000, rng=4)
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_an_evidence_that_no_double_holds() -> None:
+    log_likelihood, prior, truth = gaussian_model(5, shift=-5000.0)
+    result = cr.evidence(log_likelihood, prior, draws=3000, rng=5)
+    assert abs(z_score(result, truth)) < 4
+    assert result.value == 0
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.02])
+def test_a_likelihood_of_zero_on_part_of_the_prior(scale: float) -> None:
+    # Where the data allow a hundredth of the prior, a pilot sees next to nothing.
+    def log_likelihood(x: np.ndarray) -> Any:
+        return np.where(x[:, 0] < 0.5 * scale, 0.0, -np.inf)
+
+    result = cr.evidence(log_likelihood, st.uniform(0, 1), draws=8000, rng=6)
+    assert abs(z_score(result, np.log(0.5 * scale))) < 4
+
+
+def test_a_pilot_that_sees_nothing_leaves_a_plain_ladder() -> None:
+    arms = ladder(lambda x: np.where(x[:, 0] < 1e-9, 0.0, -np.inf), st.uniform(0, 1))
+    assert [arm.__name__ for arm in arms] == ["ais-16", "ais-64", "ais-256"]
+
+
+def test_it_stops_at_a_tolerance_of_log_z() -> None:
+    log_likelihood, prior, truth = gaussian_model(4)
+    result = cr.evidence(log_likelihood, prior, draws=10**6, rtol=0.05, rng=7)
+    low, high = result.log_interval  # type: ignore[misc]
+    assert result.stopped == "tolerance"
+    assert high - low <= 0.1
+    assert low < truth < high
+
+
+def test_a_budget_of_evaluations_is_kept() -> None:
+    log_likelihood, prior, truth = gaussian_model(3)
+    result = cr.evidence(
+        log_likelihood, prior, temperatures=(3, 12), kernel="slice", cost=200_000, rng=8
+    )
+    assert result.stopped == "cost"
+    assert 150_000 < result.cost < 260_000
+    assert abs(z_score(result, truth)) < 4
+    prices = [row.cost_per_draw for row in result.arms]
+    assert prices[1] > 5 * prices[0] > 5 * 3  # type: ignore[operator]
+
+
+def test_the_arms_of_a_ladder_can_be_sent_to_a_worker() -> None:
+    log_likelihood, prior, _ = gaussian_model(2)
+    for arm in ladder(log_likelihood, prior):
+        sent = pickle.loads(pickle.dumps(arm))
+        here, there = (each(np.random.default_rng(9), 50) for each in (arm, sent))
+        assert (here == there).all()
+
+
+def test_the_ladder_has_the_arms_of_which_a_pilot_expects_most_first() -> None:
+    log_likelihood, prior, truth = gaussian_model(6)
+    arms = ladder(log_likelihood, prior)
+    names = [arm.__name__ for arm in arms]
+    assert names[0] == "fitted"
+    assert any(name.startswith("ais-") for name in names)
+    assert isinstance(arms[0], Fitted)
+    for arm in arms:  # each of them is unbiased by itself
+        w = np.exp(arm(np.random.default_rng(10), 4000) - truth)
+        assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
+
+
+def test_a_fitted_law_is_safe_with_heavy_tails() -> None:
+    # The likelihood says nothing of the second coordinate, whose prior is Cauchy's.
+    prior = [st.norm(0, 1), st.cauchy(0, 1)]
+    arms = ladder(lambda x: -2 * (x[:, 0] - 1) ** 2, prior)
+    truth = -0.5 * np.log(5) - 0.4
+    fitted = next(arm for arm in arms if isinstance(arm, Fitted))
+    w = np.exp(fitted(np.random.default_rng(11), 20_000) - truth)
+    assert w.max() <= 20 * np.exp(-truth)  # likelihood/share of the prior
+    assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(20_000)
+
+
+def test_a_ladder_and_schedule_of_ones_own() -> None:
+    log_likelihood, prior, _ = gaussian_model(2)
+    arms = ladder(log_likelihood, prior, temperatures=[2, 4], schedule="linear", kernel="slice")
+    assert [arm.betas.tolist() for arm in arms if isinstance(arm, Annealed)] == [
+        [0, 1], pytest.approx([0, 1 / 3, 2 / 3, 1])
+    ]  # fmt: skip
+    own = ladder(log_likelihood, prior, temperatures=7)
+    assert isinstance(own[0], Annealed)
+    assert own[0].betas[[0, -1]].tolist() == [0, 1]
+    assert (np.diff(own[0].betas) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"draws": None}, "no budget"),
+        ({"temperatures": 1}, "at least 2 each, got 1"),
+        ({"temperatures": ()}, "at least 2 each"),
+        ({"temperatures": (4, 4)}, "different numbers"),
+        ({"temperatures": (2.5,)}, "whole number"),
+        ({"temperatures": 4, "schedule": lambda u: 0.5 * u}, "from 0 to 1"),
+        ({"schedule": "linear"}, "give temperatures= too"),
+        ({"kernel": "gibbs"}, "kernel must be"),
+        ({"sweeps": 0}, "sweeps"),
+        ({"log": False}, "leave log out"),
+        ({"prior": None}, "cannot be sampled"),
+        ({"log_likelihood": 3}, "must be a function of points"),
+    ],
+)
+def test_wrong_use_is_refused(change: dict[str, Any], message: str) -> None:
+    log_likelihood, prior, _ = gaussian_model(2)
+    arguments: dict[str, Any] = {
+        "log_likelihood": log_likelihood, "prior": prior, "draws": 100, **change
+    }  # fmt: skip
+    with pytest.raises(cr.PlanError, match=message):
+        cr.evidence(**arguments)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_likelihood_that_is_no_likelihood_is_named_with_arm_and_value(value: float) -> None:
+    def log_likelihood(x: np.ndarray) -> Any:
+        return np.where(x[:, 0] > 4.5, value, -(x[:, 0] ** 2))
+
+    message = rf"^arm 'ais-2', ticket \d+: the log-likelihood is {value}"
+    with pytest.raises(cr.ArmError, match=message) as caught:
+        cr.evidence(log_likelihood, st.norm(0, 1), temperatures=2, schedule="linear",
+                    kernel="slice", draws=10**6, rng=1)  # fmt: skip
+    assert str(caught.value.value) == str(value)
