@@ -15,7 +15,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
-  bench-paths bench-logistic bench-evidence lint format clean
+  bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ bench-logistic: $(INSTALLED) ## annealing the logistic models, beside the plain 
 
 bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, beside other libraries (ten minutes)
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence $(ARGS)
+
+bench-importance: $(RIVALS) ## mixtures of proposals, beside pypmc (an hour; ARGS="--case ...")
+	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

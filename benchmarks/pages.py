@@ -183,6 +183,55 @@ def _logistic() -> str:
     return _table(header, rows)
 
 
+def _importance() -> str:
+    """Return n MSE/V* and the coverage of the mixture, and n MSE/V* of the others, by integral."""
+    found = {(r["integral"], r["method"], r["draws"]): r for r in report.read("importance")}
+    header, rows = ["integral"], []
+    for draws in BUDGETS[:2]:
+        header += [f"mixture, {draws}", "covers", f"equal, {draws}", "covers", f"pypmc, {draws}"]
+    for name in dict.fromkeys(name for name, *_ in found):
+        cells = [name]
+        for draws in BUDGETS[:2]:
+            for method in ("mixture", "equal proportions", "pypmc"):
+                row = found.get((name, method, draws))
+                cells.append("-" if row is None else _loss(row))
+                if method != "pypmc":
+                    cells.append("-" if row is None else f"{float(row['covered']):.3f}")
+        rows.append(cells)
+    return _table(header, rows)
+
+
+def _loss(row: dict[str, str]) -> str:
+    """Return a ratio with its standard error, in a few digits.
+
+    >>> _loss({"ratio": "0.0654", "ratio_se": "0.0021"}), _loss({"ratio": "131", "ratio_se": "27"})
+    ('0.065 ± 0.002', '131 ± 27')
+    """
+    ratio, error = float(row["ratio"]), float(row["ratio_se"])
+    if not 1e-3 < ratio < 1e4:
+        return f"{ratio:.1e}"
+    digits = 3 if ratio < 1 else 2 if ratio < 10 else 0
+    return f"{ratio:.{digits}f} ± {error:.{digits}f}"
+
+
+def _importance_tuned() -> str:
+    rows = [
+        [
+            row["integral"],
+            row["method"],
+            row["draws"],
+            row["runs"],
+            _loss(row),
+            f"{float(row['covered']):.3f}",
+            f"{float(row['bias']):+.2f} ± {float(row['runs']) ** -0.5:.2f}",
+        ]
+        for row in report.read("importance")
+        if row["method"].startswith("tuned")
+    ]
+    header = ["integral", "method", "draws", "runs", "n MSE/V*", "covers", "bias/deviation"]
+    return _table(header, rows)
+
+
 def _delays() -> str:
     rows = report.read("delays")
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
@@ -276,6 +325,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "policies-speed": _speed,
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,
+    "importance": _importance,
+    "importance-tuned": _importance_tuned,
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from croupier.policies.base import objective_weights
 from croupier.result import ArmRow, ArmRows, Result, log_ends
 from croupier.tails import Tail
 
-__all__ = ["result_of", "shaped", "stderr_of"]
+__all__ = ["result_from", "result_of", "rows_of", "shaped", "stderr_of"]
 
 
 def result_of(
@@ -45,26 +45,42 @@ def _result(
     interval: Interval,
     tails: Mapping[int, Tail],
 ) -> Result:
-    scalar = history.scalar
     pooled = pool(ledger, combiner)
-    half = half_width(interval, pooled, plan.confidence)
+    rows = rows_of(plan, ledger, pooled, history)
     warnings, agreement = doubts(plan, ledger, pooled, tails)
+    return result_from(plan, ledger, pooled, history, interval, rows, warnings, agreement)
+
+
+def result_from(
+    plan: Plan,
+    ledger: Ledger,
+    pooled: Pooled,
+    history: History,
+    interval: Interval,
+    rows: ArmRows,
+    warnings: Sequence[str],
+    agreement: Floats,
+    unit: Ledger | None = None,
+) -> Result:
+    """Return the result of an estimate; `unit` is the ledger that it is relative to, if another."""
+    scalar, unit = history.scalar, ledger.copy() if unit is None else unit
+    half = half_width(interval, pooled, plan.confidence)
     p = agreement[0]
     answer = _estimate_of_logs if plan.log else _estimate
     return Result(
-        **answer(ledger, pooled, half, scalar),
+        **answer(unit, pooled, half, scalar),
         confidence=plan.confidence,
         draws=int(ledger.draws),
         cost=ledger.spent,
         seconds=0.0,
         stopped=None,
-        arms=_rows(plan, ledger, pooled, history),
+        arms=rows,
         agreement=(None if np.isnan(p) else float(p)) if scalar else agreement,
         warnings=tuple(warnings),
         history=history,
         plan=plan,
         seed=plan.seed,
-        _ledger=ledger.copy(),
+        _ledger=unit,
         _pooled=pooled,
         _interval=interval,
     )
@@ -92,7 +108,8 @@ def _estimate_of_logs(ledger: Ledger, pooled: Pooled, half: Floats, scalar: bool
     }
 
 
-def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
+def rows_of(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
+    """Return what is known of every arm by itself, and its weight in the estimate."""
     s2, price, scalar = ledger.variance, ledger.price, history.scalar
     V = s2 @ objective_weights(plan, ledger, s2)
     known = (ledger.count > 1) & (V > 0)

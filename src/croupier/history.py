@@ -53,7 +53,8 @@ class _Row(NamedTuple):
 class History:
     """Columns, one row per batch in ticket order: `ticket, arm, size, cost, draws`.
 
-    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch.
+    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch. `looks`
+    are the estimates that a table made itself, if they cannot be had from the rows.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class History:
     ) -> None:
         self.names = names
         self.scalar = True
+        self.looks: Curve | None = None
         self._combiner = combiner
         self._confidence = confidence
         self._interval: Interval = FixedSize() if interval is None else interval
@@ -235,6 +237,8 @@ class History:
 
     def _estimates(self, rows: NDArray[np.int64]) -> Curve:
         """Replay the batches and combine after each of the given rows (ascending)."""
+        if self.looks is not None:
+            return _latest(self.looks, rows)
         if self._log:
             with quiet():
                 return self._replayed(rows)
@@ -265,3 +269,10 @@ class History:
             exponent = part[1].astype(np.int64)
             row = _Row(int(size), part[0], exponent, part[2:], cost, cost_m2)
             ledger.add(int(arm), row)
+
+
+def _latest(looks: Curve, rows: NDArray[np.int64]) -> Curve:
+    """Return the last look at or before each of some rows; NaN before the first."""
+    at = np.searchsorted(looks.row, rows, side="right") - 1
+    value, half = (np.where(at < 0, np.nan, each[at]) for each in (looks.value, looks.half_width))
+    return Curve(rows, value, half)

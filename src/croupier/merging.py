@@ -20,7 +20,7 @@ from croupier.history import History, Rows
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.ledger import Ledger
 from croupier.logs import quiet
-from croupier.plan import Plan
+from croupier.plan import MIXTURE, Plan
 from croupier.result import Result, Runs
 from croupier.store.log import Store
 from croupier.store.reading import StoredRun, open_run
@@ -70,6 +70,8 @@ def merge(
     _check(results, same_seed)
     level = _confidence(results, confidence)
     alike = all(_arms(one.plan) == _arms(results[0].plan) for one in results)
+    # Of a mixture there is no ledger that its estimate could be had from.
+    alike = alike and all(one.plan.combine != MIXTURE for one in results)
     interval = _widest([one._interval for one in results])
     with quiet() if results[0].plan.log else nullcontext():
         merged = (_arm_by_arm if alike else _run_by_run)(results, level, interval, combine)

@@ -21,7 +21,7 @@ from croupier.checks import (
 )
 from croupier.errors import PlanError
 
-__all__ = ["STRATA", "Batching", "Clock", "Plan", "Unit"]
+__all__ = ["MIXTURE", "STRATA", "Batching", "Clock", "Plan", "Unit"]
 
 Unit: TypeAlias = Literal["draws", "seconds", "cost"]
 Clock: TypeAlias = Literal["wall", "cpu"]
@@ -34,6 +34,9 @@ _DECISIONS_PER_ROUND: Final = 8
 
 #: The combiner of arms that are strata.
 STRATA: Final = "strata"
+
+#: The combiner of proposals whose draws are weighed against their mixture.
+MIXTURE: Final = "mixture"
 
 
 @dataclass(frozen=True)

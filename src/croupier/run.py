@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from croupier.allocator import Allocator
 from croupier.arms.base import Arm, ArmLike, as_arms
@@ -17,7 +17,7 @@ from croupier.checks import count_of, fraction_of, positive, weights_of
 from croupier.combine import Combiner, as_combiner, name_of, weights_known_to
 from croupier.errors import CroupierWarning, PlanError
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
-from croupier.plan import Batching, Clock, Plan, Unit
+from croupier.plan import MIXTURE, Batching, Clock, Plan, Unit
 from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import digest_of
 from croupier.result import Result
@@ -39,9 +39,14 @@ from croupier.workers import Engine, Serial
 
 if TYPE_CHECKING:
     from croupier.engines import ExecutorLike, Staff
-    from croupier.store.log import Log, Store
+    from croupier.policies.base import Digest
+    from croupier.store.log import Log, Snapped, Store
 
-__all__ = ["estimate"]
+    class Seated(Table, Snapped, Protocol):
+        """A table that a run can be conducted at."""
+
+
+__all__ = ["Budget", "budget_of", "conduct", "estimate", "staff_for"]
 
 #: How long an interrupted run waits for the batches that are out, in seconds.
 GRACE: Final = 3.0
@@ -201,12 +206,10 @@ def estimate(
     ('draws', 10000, True)
     """
     named = as_arms(arms)
-    budget = _budget(draws, seconds, cost)
+    budget = budget_of(draws, seconds, cost)
     if width is not None:
         width = count_of("width", width)
-    staff = _staff(named, workers, executor, width)
-    if callback is not None and not callable(callback):
-        raise PlanError(f"callback must be a function of the progress, got {callback!r}")
+    staff = staff_for(named, workers, executor, width)
     chosen, combiner = as_policy(policy), as_combiner(combine)
     scarce = budget.draws is not None and budget.draws < 10 * len(named)
     plan = Plan(
@@ -228,19 +231,67 @@ def estimate(
         weights=weights_known_to(combiner),
         log=log,
     )
+    learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
+
+    def table(plan: Plan, interval: Interval) -> Allocator:
+        return Allocator(
+            plan, policy=chosen, combine=combiner, interval=interval, learners=learners
+        )
+
+    return conduct(
+        table,
+        plan,
+        named,
+        budget,
+        staff,
+        digest=digest_of(chosen),
+        atol=atol,
+        rtol=rtol,
+        anytime=anytime,
+        seeded=rng is not None,
+        wide=width is not None,
+        store=store,
+        progress=progress,
+        callback=callback,
+    )
+
+
+def conduct(
+    make: Callable[[Plan, Interval], Seated],
+    plan: Plan,
+    arms: Sequence[Arm],
+    budget: Budget,
+    staff: Staff | None,
+    *,
+    digest: Digest | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    anytime: bool = False,
+    seeded: bool = True,
+    wide: bool = True,
+    store: str | os.PathLike[str] | Store | None = None,
+    progress: bool | None = None,
+    callback: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Play the table that `make` makes of a plan and an interval, with everything around it.
+
+    `seeded` and `wide` tell whether the seed and the width were given: else those of the store.
+    """
+    if callback is not None and not callable(callback):
+        raise PlanError(f"callback must be a function of the progress, got {callback!r}")
     record = None if store is None else _log(store)
     if record is not None:
-        plan = record.plan_for(plan, seed=rng is not None, width=width is not None)
+        plan = record.plan_for(plan, seed=seeded, width=wide)
     tolerant, interval = _tolerance(atol, rtol, anytime)
-    learners = {str(arm.name): arm.learner for arm in named if arm.learner is not None}
-    table = Allocator(plan, policy=chosen, combine=combiner, interval=interval, learners=learners)
+    table = make(plan, interval)
     watched = [] if callback is None else [asked_to(callback)]
     rule = any_of(*watched, *tolerant, *budget.rules())
     with record or nullcontext():
         if record is not None:
-            record.begin(table, learners, whole=callback is not None)
+            learns = {str(arm.name) for arm in arms if arm.learner is not None}
+            record.begin(table, learns, whole=callback is not None)
         with (
-            closing(_engine(plan, named, chosen, staff)) as performing,
+            closing(_engine(plan, arms, digest, staff)) as performing,
             watching(progress, plan.unit) as watch,
         ):
             engine = Recorded(performing, record, time.perf_counter)
@@ -250,9 +301,10 @@ def estimate(
         result = table.result()
         doubts = [*result.warnings, *_relative_to_zero(result, atol, rtol)]
         if stopped == "callback" and not anytime:
+            way_out = "" if plan.combine == MIXTURE else "; anytime=True does"
             doubts.append(
                 "a callback stopped the run: the interval allows for many looks at a precision, "
-                "but not for every reason to stop; anytime=True does"
+                f"but not for every reason to stop{way_out}"
             )
         if stopped == "interrupted":
             doubts.insert(0, "the run was interrupted: its budget is not used up")
@@ -264,7 +316,7 @@ def estimate(
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(doubts))
 
 
-def _staff(
+def staff_for(
     arms: Sequence[Arm], workers: int | None, executor: ExecutorLike | None, width: int | None
 ) -> Staff | None:
     """Return who performs the batches, None for the driver itself."""
@@ -281,8 +333,8 @@ def _staff(
     return staff_of(workers, executor, width)
 
 
-def _engine(plan: Plan, arms: Sequence[Arm], policy: Policy, staff: Staff | None) -> Engine:
-    named, digest = {str(arm.name): arm for arm in arms}, digest_of(policy)
+def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff | None) -> Engine:
+    named = {str(arm.name): arm for arm in arms}
     if staff is None:
         return Serial(plan, named, digest)
     from croupier.engines import Pool
@@ -299,12 +351,17 @@ def _log(store: str | os.PathLike[str] | Store) -> Log:
 def _callers() -> int:
     """Return the stack level of the line that called croupier, for a warning to point at."""
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__package__")):
         frame, level = frame.f_back, level + 1
     return level
 
 
-def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:
+def _is_ours(package: str | None) -> bool:
+    return package is not None and package.partition(".")[0] == __package__
+
+
+def budget_of(draws: float | None, seconds: float | None, cost: float | None) -> Budget:
+    """Return the budget of a run, at least one of the three."""
     if draws is None and seconds is None and cost is None:
         raise PlanError(
             "no budget: give draws=, seconds= or cost= (a tolerance alone may never be reached)"

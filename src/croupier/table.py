@@ -101,8 +101,11 @@ class Table(Protocol):
     def restore(self, outcome: Outcome) -> None:
         """Take a stored outcome, with its own arm and size, in ticket order."""
 
-    def ask_again(self, outcome: Outcome) -> Batch:
-        """Return the batch of a stored outcome, with its own arm and size; tell it in its turn."""
+    def ask_again(self, outcome: Outcome) -> Batch | None:
+        """Return the batch of a stored outcome, with its own arm and size; tell it in its turn.
+
+        None: not before the next tell.
+        """
 
     @property
     def asked(self) -> int:

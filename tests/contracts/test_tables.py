@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.importance import Family
+from croupier.importance.drawn import Proposed
+from croupier.importance.mixture import Mixture
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit
 from croupier.workers import perform
@@ -72,12 +75,30 @@ def independent(
     return Game(make, play)
 
 
+def mixture() -> Game:
+    """A mixture of 20 proposals in equal proportions: every round has 20 tickets."""
+    family = Family.tilted(lambda x: np.maximum(x[:, 0] - 1, 0), np.linspace(-1, 3, 20))
+    arms = {name: cr.Arm(Proposed(family, k, name, None)) for k, name in enumerate(family.names)}
+    policy = {
+        "name": "mixture", "proportions": "equal", "tune": 0, "spread": True, "rounds": "pooled",
+        "normalised": True,
+    }  # fmt: skip
+
+    def make(width: int) -> Mixture:
+        return Mixture(
+            cr.Plan(names=tuple(arms), seed=7, policy=policy, combine="mixture", width=width)
+        )
+
+    return Game(make, lambda table, batch: perform(table.plan, arms[batch.arm], batch))
+
+
 GAMES: dict[str, Game] = {
     **{f"independent arms, {name}": independent(name) for name in sorted(cr.policies.REGISTRY)},
     "independent arms, vectors": independent("auto", (4,)),
     "independent arms, one learns": independent("auto", learning=True),
     "strata": independent("mc-ucb", weights=(0.5, 0.3, 0.2)),
     "strata, vectors": independent("mc-ucb", (4,), weights=(0.5, 0.3, 0.2)),
+    "mixture": mixture(),
 }
 
 every = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES.keys())

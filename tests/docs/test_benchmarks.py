@@ -12,7 +12,18 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from benchmarks import coverage, efficiency, figure2, logistic, pages, paths, report, simulator
+from benchmarks import (
+    coverage,
+    efficiency,
+    figure2,
+    importance,
+    integrals,
+    logistic,
+    pages,
+    paths,
+    report,
+    simulator,
+)
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
 
@@ -68,8 +79,8 @@ def test_a_case_over_its_limit_is_called_so() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "efficiency.md", "evidence.md", "honesty.md", "policies.md", "scale.md", "simulator.md",
-        "store.md", "paper/figure1.md", "paper/figure2.md", "paper/figure3.md",
+        "efficiency.md", "evidence.md", "honesty.md", "importance.md", "policies.md", "scale.md",
+        "simulator.md", "store.md", "paper/figure1.md", "paper/figure2.md", "paper/figure3.md",
     ],
 )  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
@@ -78,6 +89,57 @@ def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:
     assert tables
     for name, shown in tables:
         assert shown == pages.TABLES[name]()
+
+
+# The option has tests of its own, and of the hidden mode few draws tell the truth.
+INTEGRALS = [name for name in integrals.MAKERS if not name.startswith(("option", "hidden"))]
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+@pytest.mark.parametrize("name", INTEGRALS)
+def test_the_value_and_the_best_variance_of_an_integral_are_those_of_its_draws(name: str) -> None:
+    case = importance.integral(name)
+    family = importance.family_of(name, "mixture")
+    result = family.estimate(draws=2000, proportions="equal", rng=7, progress=False)
+    assert abs(result.value - case.value) <= 5 * result.stderr + 1e-6 * abs(case.value)
+    if not case.perfect:
+        rng = np.random.default_rng(7)
+        size = 20_000 if len(family) < 20 else 5_000
+        values = (family.points(rng, size, j).values(j) for j in range(len(family)))
+        ratios = np.array([own.var() / case.best for own in values])
+        assert np.abs(ratios - 1).min() < 0.1
+
+
+def test_an_integral_over_its_limit_is_called_so() -> None:
+    modes, option = importance.integral("two modes"), importance.integral("option 0.07")
+    good = {"ratio": 0.04, "ratio_se": 0.01, "covered": 0.95}
+    assert importance.verdict(modes, "mixture", 10_000, good) == "ok"
+    assert importance.verdict(modes, "mixture", 10_000, {**good, "ratio": 1.06}) == "ok"
+    assert importance.verdict(modes, "mixture", 10_000, {**good, "ratio": 1.08}) == "OVER"
+    assert importance.verdict(modes, "mixture", 10_000, {**good, "covered": 0.92}) == "OVER"
+    assert importance.verdict(modes, "mixture", 1000, {**good, "ratio": 9.0}) == "-"
+    assert importance.verdict(option, "mixture", 10_000, {**good, "ratio": 0.071}) == "OVER"
+    assert importance.verdict(option, "tuned from 3", 1000, {**good, "ratio": 0.13}) == "OVER"
+    hidden = importance.integral("hidden mode")
+    assert importance.verdict(hidden, "mixture", 1000, {**good, "covered": 0.5}) == "-"
+    assert importance.verdict(hidden, "equal proportions", 10_000, good) == "ok"
+    bad = {**good, "covered": 0.8}
+    assert importance.verdict(hidden, "equal proportions", 10_000, bad) == "OVER"
+
+
+def test_mixtures_kept_what_is_promised_when_they_were_measured() -> None:
+    rows = report.read("importance")
+    assert {row["integral"] for row in rows if row["method"] == "mixture"} == set(integrals.MAKERS)
+    assert not [row for row in rows if row["verdict"] == "OVER"]
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_the_same_repetitions_of_a_mixture_give_the_same_numbers() -> None:
+    first, second = (
+        importance.measure("two modes", "mixture", 1000, 3, processes=1) for _ in range(2)
+    )
+    assert {**first, "seconds": 0} == {**second, "seconds": 0}
+    assert first["runs"] == 3
 
 
 def test_every_family_was_measured() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from croupier.answer import result_of
-from croupier.combine import Combiner, as_combiner, pool
+from croupier.combine import Combiner, as_combiner, mean, pool
 from croupier.errors import PlanError, StoreError
 from croupier.history import History
 from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.ledger import Ledger
 from croupier.logs import quiet
-from croupier.plan import Plan
+from croupier.plan import MIXTURE, Plan
 from croupier.result import Result
 from croupier.store.codec import decoded
 from croupier.store.contents import (
@@ -135,7 +136,8 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
         learns = contents_in(database)["learns"]
         records, calls = records_in(database, plan.names), calls_in(database)
         try:
-            combiner = combine or as_combiner(plan.combine, plan.weights)
+            whole = plan.combine == MIXTURE  # such a run has no use for a combiner
+            combiner = mean if whole else combine or as_combiner(plan.combine, plan.weights)
         except PlanError:
             raise StoreError(
                 f"{file} was combined by {plan.combine!r}, a function that a file cannot hold: "
@@ -150,7 +152,10 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
         result = None
         if len(records):
             learning = {name for name, learned in zip(plan.names, learns, strict=True) if learned}
-            result = _result(database, plan, records, combiner, interval, learning)
+            if whole:
+                result = _of_mixture(database, plan, records, interval)
+            else:
+                result = _result(database, plan, records, combiner, interval, learning)
             doubts = call["doubts"] if call and stopped else result.warnings
             # A run that nobody goes on with has been interrupted, even if it could not say so.
             why = stopped if stopped or owner else "interrupted"
@@ -171,6 +176,19 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             missing=records.missing,
         )
     return StoredRun(status, result)
+
+
+def _of_mixture(database: Database, plan: Plan, records: Records, interval: Interval) -> Result:
+    """Tell the outcomes to the table that the run was played at."""
+    # It is built on runs, and so above this layer: loaded where a file asks for it.
+    table = import_module("croupier.importance.mixture").Mixture(plan, interval=interval)
+    for outcome in outcomes_in(database, records, 0):
+        if outcome.ticket < records.contiguous:
+            table.restore(outcome)
+        else:
+            table.hold(outcome)
+    result: Result = table.result()
+    return result
 
 
 def _result(

@@ -140,7 +140,8 @@ def _took(summary: Summary) -> str:
 def _notes(summary: Summary) -> list[str]:
     """Do the arms agree, and how was it done."""
     notes = []
-    if len(summary["arms"]) > 1 and summary["combine"] != "strata":  # these have no mean in common
+    # Strata have no mean in common, and a proposal by itself may miss a part of the target.
+    if len(summary["arms"]) > 1 and summary["combine"] not in ("strata", "mixture"):
         notes.append(f"agreement of the arms: {_agreement(summary['agreement'])}")
     seed = f"seed {summary['seed']}"
     if "runs" in summary:

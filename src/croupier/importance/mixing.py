@@ -1,0 +1,315 @@
+"""A mixture of proposals: arrays in, arrays out.
+
+All draws are weighed against the mixture q = sum_j (c_j/n) q_j that they were drawn from together
+(the balance heuristic: Veach and Guibas, SIGGRAPH 1995), with the densities H_j = q_j/q, whose
+mean under q is 1, as control variates (Owen and Zhou, JASA 95, 2000). What is left is far smaller
+than the variance of any proposal by itself, and the proportions are learned on that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.draws import Floats
+from croupier.importance.points import log_mixture
+from croupier.ledger import effective_df
+
+__all__ = [
+    "Answer",
+    "Controlled",
+    "Ints",
+    "Mixed",
+    "answer",
+    "apportioned",
+    "by_round",
+    "controls",
+    "first_counts",
+    "folds_of",
+    "mixed",
+    "next_counts",
+    "own_counts",
+    "proportions",
+    "ratio",
+    "round_size",
+]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+_FOLDS: Final = 10
+
+#: The ridge, times the number of draws. Fixed: one that is tuned to the data covers too little.
+_RIDGE: Final = 0.01
+
+#: A control that varies less than this is the constant 1.
+_CONSTANT: Final = 1e-9
+
+#: Directions in which the controls vary less than this, relative to the largest, are rounding.
+_ROUNDING: Final = 1e-12
+
+#: A ratio of densities that is larger, in logarithms, is as good as infinite.
+_LARGEST_LOG: Final = 300.0
+
+#: No proposal gets fewer than this times sqrt(n/J) of n draws.
+_FLOOR: Final = 0.5
+
+
+class Mixed(NamedTuple):
+    """Draws weighed against their mixture: y = f p/q in units of ``2**exponent``, H = q_j/q."""
+
+    y: Floats
+    H: Floats
+    exponent: int
+    log_mixture: Floats
+
+
+class Controlled(NamedTuple):
+    """What the controls leave of y: `u` with the ridge as it is, `cautious` with ten times it."""
+
+    u: Floats
+    cautious: Floats
+
+
+class Answer(NamedTuple):
+    """The mean, its standard error and the effective degrees of freedom of that."""
+
+    mean: float
+    stderr: float
+    df: float
+
+
+def mixed(log_size: Floats, sign: Floats, log_q: Floats, counts: Floats) -> Mixed:
+    """Weigh draws against the mixture of the proposals that they came from, `counts` of each.
+
+    In logarithms up to the last step: |f p| and the densities may all be e^-2000.
+    """
+    mixture = log_mixture(log_q, counts / counts.sum())
+    log_y = np.where(sign == 0, -np.inf, log_size - mixture)
+    exponent = exponent_of(log_y)
+    y = sign * np.exp(log_y - exponent * math.log(2))
+    return Mixed(y, ratio(log_q, mixture[:, None]), exponent, mixture)
+
+
+def ratio(log_q: Floats, mixture: Floats) -> Floats:
+    """Return q_j/q, finite even far out, of a proposal that nothing was drawn from yet."""
+    return np.asarray(np.exp(np.minimum(log_q - mixture, _LARGEST_LOG)))
+
+
+def exponent_of(log_y: Floats) -> int:
+    """Return the power of two that makes the largest of some numbers about 1."""
+    largest = float(log_y.max(initial=-np.inf))
+    return math.ceil(largest / math.log(2)) if math.isfinite(largest) else 0
+
+
+def folds_of(own: Ints, folds: int = _FOLDS) -> Ints:
+    """Deal draws to folds, so that each has its share of every proposal; `own` is theirs.
+
+    >>> folds_of(np.array([0, 1, 0, 1, 1]), 2).tolist()
+    [0, 0, 1, 1, 0]
+    """
+    rank = np.empty(len(own), dtype=np.int64)
+    rank[np.argsort(own, kind="stable")] = np.arange(len(own))
+    return rank % folds
+
+
+def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
+    """Take from y what the controls H_j - 1, of mean 0, explain of it.
+
+    The coefficients of a fold come from the other folds: beta = (C + lambda I)^-1 z, with C and z
+    the covariances of the scaled controls and with y, lambda = .01/n. If y varies less without
+    any controls, y itself.
+    """
+    n = len(y)
+    G = H - 1
+    rms = np.sqrt(np.square(G).mean(axis=0))
+    fit = (rms >= _CONSTANT) & np.isfinite(rms)
+    if n < 3 or not fit.any():
+        return Controlled(y, y)
+    order = np.argsort(folds, kind="stable")
+    ends = np.cumsum(np.bincount(folds))
+    # Centred once over all, so that to take a fold's sums from the whole loses nothing.
+    X = np.column_stack((G[:, fit] / rms[fit], y))[order]
+    centre = X.mean(axis=0)
+    D = X - centre
+    parts = np.split(D, ends[:-1])
+    cross = np.array([part.T @ part for part in parts])
+    sums = np.array([part.sum(axis=0) for part in parts])
+    sizes = np.diff(ends, prepend=0)
+    m = np.maximum(n - sizes, 1)[:, None, None]
+    away = sums.sum(axis=0) - sums
+    covariance = (cross.sum(axis=0) - cross) / m - away[:, :, None] * away[:, None, :] / m**2
+    C, z = covariance[:, :-1, :-1], covariance[:, :-1, -1]
+    values, vectors = np.linalg.eigh(C)
+    kept = values > _ROUNDING * values[:, -1:]
+    along = np.where(kept, np.einsum("fij,fi->fj", vectors, z), 0.0)
+    ridges = _RIDGE / n * np.array([1.0, 10.0])
+    scaled = along[:, :, None] / (np.where(kept, values, 1.0)[:, :, None] + ridges)
+    beta = vectors @ scaled
+    left = np.concatenate(
+        [
+            part[:, -1:] - (part[:, :-1] + centre[:-1]) @ own
+            for part, own in zip(parts, beta, strict=True)
+        ]
+    )
+    u = np.empty((n, 2))
+    u[order] = left + centre[-1]
+    spread = u.var(axis=0)
+    plain = float(y.var())
+    return Controlled(*(y if plain < s else column for s, column in zip(spread, u.T, strict=True)))
+
+
+def answer(left: Controlled) -> Answer:
+    """Return the mean of u; its error is the larger of those with the ridge and ten times it."""
+    u, n = left.u, len(left.u)
+    mean = float(u.mean())
+    if n < 2:
+        return Answer(mean, math.nan, 1.0)
+    r2 = np.square(u - mean)
+    m2, m4 = float(r2.sum()), float(np.square(r2).sum())
+    spread = math.sqrt(max(m2, n * float(left.cautious.var())) / (n - 1) / n)
+    df = float(effective_df(n, m2, m4)) if m2 > 0 else 1.0
+    return Answer(mean, spread, max(df, 1.0))
+
+
+def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
+    """Return the proportions a that make the variance of what is left, times the cost, least.
+
+    From equal ones, ten times: a_k <- a_k sqrt(mean(r^2 H_k/(H a)^2)/d_k) and normalised, with
+    r = u - mean(u) and d_k the cost of a draw.
+    """
+    J = H.shape[1]
+    a = np.full(J, 1 / J)
+    d = np.ones(J) if price is None else price
+    r = np.abs(u - u.mean())
+    if not r.max() > 0:
+        return a
+    r = r / r.max()
+    for _ in range(10):
+        Ha = H @ a
+        gain = np.square(r / np.where(Ha > 0, Ha, np.inf)) @ H / len(r)
+        new = a * np.sqrt(gain / d)
+        total = new.sum()
+        if not 0 < total < np.inf:
+            break
+        a = new / total
+    return a
+
+
+def first_counts(J: int, draws: int | None) -> Ints:
+    """Return the pilot: clip(n/(4J), 4, 8) draws from each of J proposals, never above n in all."""
+    each = 8 if draws is None else min(max(draws // (4 * J), 4), 8)
+    if draws is None or each * J <= draws:
+        return np.full(J, each)
+    return apportioned(np.ones(J), draws)
+
+
+def round_size(t: int, draws: int | None, growth: float = 1.0) -> int:
+    """Return how many draws the next round has: as many as before, or all if those end near n."""
+    b = max(1, int(growth * t))
+    if draws is None:
+        return b
+    return draws - t if t + b > 0.75 * draws else b
+
+
+def next_counts(a: Floats, counts: Floats, size: int) -> Ints:
+    """Return the draws of the next round: up to a_j T of each, never below .5 sqrt(T/J)."""
+    T, J = counts.sum() + size, len(a)
+    target = np.maximum(a * T, _FLOOR * math.sqrt(T / J))
+    target *= T / target.sum()
+    missing = np.maximum(target - counts, 0.0)
+    return apportioned(missing if missing.sum() > 0 else a, size)
+
+
+def own_counts(a: Floats, size: int) -> Ints:
+    """Return the draws of a round that has a mixture of its own: of every proposal at least one."""
+    if size <= len(a):
+        return np.ones(len(a), np.int64)
+    return np.asarray(1 + next_counts(a, np.zeros(len(a)), size - len(a)))
+
+
+def apportioned(weights: Floats, size: int) -> Ints:
+    """Divide whole draws in proportion to weights, by the largest remainders.
+
+    >>> apportioned(np.array([1.0, 1.0, 2.0]), 7).tolist()
+    [2, 2, 3]
+    """
+    exact = weights * (size / weights.sum())
+    whole = np.floor(exact).astype(np.int64)
+    left = size - int(whole.sum())
+    most = np.argsort(-(exact - whole), kind="stable")[:left]
+    whole[most] += 1
+    return np.asarray(whole)
+
+
+# -- each round under its own mixture
+
+
+def by_round(
+    log_size: Floats, sign: Floats, log_q: Floats, own: Ints, rounds: Ints
+) -> tuple[Answer, int]:
+    """Return the mean of the rounds, each under its own mixture, and the exponent of its unit.
+
+    What a round was planned on came before it, so given that, the mean of y = f p/q_r over round r
+    is unbiased, q_r its own mixture; so are the controls, with coefficients from the rounds before
+    it. In the first round each fold has the same number of draws of every proposal, and the
+    coefficients of the other folds have the same law for all. A round counts by the square of its
+    draws: what is fixed before anything is drawn, biases nothing, and later rounds know more.
+    """
+    parts = []
+    for r in np.unique(rounds):
+        now, before = rounds == r, rounds < r
+        counts = np.bincount(own[now], minlength=log_q.shape[1]).astype(float)
+        parts.append((now, before, counts, log_mixture(log_q, counts / counts.sum())))
+    log_y = [
+        np.where(sign[now] == 0, -np.inf, log_size[now] - log_q_r[now])
+        for now, _, _, log_q_r in parts
+    ]
+    exponent = max(exponent_of(part) for part in log_y)
+    shift = exponent * math.log(2)
+    answers, weights = [], []
+    for (now, before, counts, log_q_r), part in zip(parts, log_y, strict=True):
+        y, n = sign[now] * np.exp(part - shift), int(now.sum())
+        drawn = counts > 0
+        G = ratio(log_q[now][:, drawn], log_q_r[now, None]) - 1
+        if before.any():
+            all_counts = np.bincount(own[before], minlength=log_q.shape[1]).astype(float)
+            weight = ratio(log_q_r[before], log_mixture(log_q[before], all_counts / before.sum()))
+            log_old = np.where(sign[before] == 0, -np.inf, log_size[before] - log_q_r[before])
+            y_old = sign[before] * np.exp(np.minimum(log_old - shift, _LARGEST_LOG))
+            G_old = ratio(log_q[before][:, drawn], log_q_r[before, None]) - 1
+            u = y - G @ _coefficients(G_old, y_old, weight)
+        else:
+            folds = folds_of(own[now], max(int(counts[drawn].min()), 1))
+            u = np.empty(n)
+            for fold in range(int(folds.max()) + 1):
+                others = folds != fold
+                beta = np.zeros(G.shape[1])
+                if others.any():
+                    beta = _coefficients(G[others], y[others], np.ones(int(others.sum())))
+                u[~others] = y[~others] - G[~others] @ beta
+        answers.append(answer(Controlled(u, u)))
+        weights.append(float(n) ** 2)
+    w = np.array(weights) / sum(weights)
+    mean = float(w @ [each.mean for each in answers])
+    a = np.square(w * [0.0 if math.isnan(each.stderr) else each.stderr for each in answers])
+    q = float(a.sum())
+    spread = float((np.square(a) / [each.df for each in answers]).sum())
+    return Answer(mean, math.sqrt(q), q * q / spread if spread > 0 else 1.0), exponent
+
+
+def _coefficients(G: Floats, y: Floats, weight: Floats) -> Floats:
+    """Return the ridge regression of y on G with weights: (C + lambda I)^-1 z, scaled as above."""
+    w = weight / weight.sum()
+    D = G - w @ G
+    scale = np.sqrt(w @ np.square(G))
+    scale = np.where((scale >= _CONSTANT) & np.isfinite(scale), scale, np.inf)
+    D = D / scale
+    C, z = (D * w[:, None]).T @ D, (D * w[:, None]).T @ (y - w @ y)
+    values, vectors = np.linalg.eigh(C)
+    kept = values > _ROUNDING * values[-1]
+    along = np.where(kept, vectors.T @ z, 0.0)
+    beta = vectors @ (along / (np.where(kept, values, 1.0) + _RIDGE / len(y)))
+    return np.asarray(beta / scale)
