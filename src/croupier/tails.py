@@ -147,7 +147,9 @@ def pareto_shape(largest: Floats) -> float:
     m = 30 + int(np.sqrt(n))
     theta = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * x[(n + 1) // 4])
     k = np.log1p(-theta[:, None] * x).mean(axis=1)
-    likelihood = n * (np.log(-theta / k) - k - 1)
+    # As theta goes to 0, -theta/k goes to 1/mean(x): an exponential tail.
+    rate = np.divide(-theta, k, out=np.full(m, 1 / x.mean()), where=k != 0)
+    likelihood = n * (np.log(rate) - k - 1)
     weight = np.exp(likelihood - likelihood.max())
     theta_hat = float((theta * weight).sum() / weight.sum())
     shape = float(np.log1p(-theta_hat * x).mean())

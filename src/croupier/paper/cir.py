@@ -19,6 +19,7 @@ import croupier as cr
 from croupier.checks import count_of, positive
 from croupier.draws import Floats
 from croupier.errors import PlanError
+from croupier.importance import Family, Normal
 from croupier.paper.cir_exact import Exact, continuous_price, euler
 
 __all__ = ["THETAS", "Caplet", "Exact"]
@@ -125,6 +126,17 @@ class Caplet:
         """
         return [cr.Arm(Drifted(self, theta), name=f"theta={theta:g}") for theta in _drifts(thetas)]
 
+    def family(self, thetas: Sequence[float] = THETAS) -> Family:
+        """Return the drifts as an importance family, whose mixture does better than any of them.
+
+        >>> result = Caplet().family().estimate(draws=2000, rng=7)
+        >>> abs(result.value - 9.25675) < 4 * result.stderr < 0.1
+        True
+        """
+        drifts = _drifts(thetas)
+        names = [f"theta={theta:g}" for theta in drifts]
+        return Family.simulated(Walked(self), [self.shift_of(t) for t in drifts], names=names)
+
     def exact(self, thetas: Sequence[float] = THETAS) -> Exact:
         """Return the price of the Euler chain and the variances of the arms, without Monte Carlo.
 
@@ -150,6 +162,18 @@ class Drifted:
         shift = self.caplet.shift_of(self.theta)
         payoffs, totals = self.caplet.simulate(rng, size, shift)
         return payoffs * self.caplet.weight(shift, totals)
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The points of the family: payoffs, and the totals that are drawn from a normal."""
+
+    caplet: Caplet
+
+    def __call__(
+        self, rng: np.random.Generator, size: int, normal: Normal
+    ) -> tuple[Floats, Floats]:
+        return self.caplet.simulate(rng, size, normal.mean.item(), normal.root.item())
 
 
 def _drifts(thetas: Any) -> tuple[float, ...]:

@@ -16,18 +16,34 @@ from numpy.typing import NDArray
 import croupier as cr
 from croupier.draws import Floats
 from croupier.errors import CroupierWarning
+from croupier.importance.population import Update, collected, weighed
 from croupier.paper.cir import Caplet, Exact
 from croupier.policies import VarianceThompson
 
-__all__ = ["BEST", "CONTESTANTS", "DEFAULT", "PAPER", "Asked", "Contestant", "Estimates", "problem"]
+__all__ = [
+    "BEST",
+    "CONTESTANTS",
+    "DEFAULT",
+    "MIXTURE",
+    "PAPER",
+    "Asked",
+    "Contestant",
+    "Estimates",
+    "problem",
+]
 
-#: The policies that the paper compares, the default of croupier, and the best arm in hindsight.
+#: The policies that the paper compares, the default of croupier and its mixture, and the best arm
+#: in hindsight.
 PAPER: Final = ("ucb1", "ucb-v", "kl-ucb", "thompson")
 DEFAULT: Final = VarianceThompson.name
+MIXTURE: Final = "mixture"
 BEST: Final = "best arm"
 
 #: The simulator walks so many paths at a time: enough for its vectors, and few are left unused.
 _BLOCK: Final = 128
+
+#: Runs of population Monte Carlo that are played side by side.
+_TOGETHER: Final = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +143,75 @@ def _simulate(asked: Asked, arms: Any, policy: Any) -> Estimates:
 def default(asked: Asked) -> Estimates:
     """Run `cr.estimate` as it is, anew for every number of draws."""
     arms = asked.arms
+    return _anew(
+        asked, lambda draws, seed: cr.estimate(arms, draws=draws, rng=seed, progress=False)
+    )
+
+
+def _anew(asked: Asked, estimate: Callable[[int, Any], cr.Result]) -> Estimates:
+    """Return what an estimate gives with every number of draws, in as many runs."""
     shape = (asked.runs, len(asked.draws))
-    values, pulls = np.empty(shape), np.empty((*shape, len(arms)), np.int64)
+    values, pulls = np.empty(shape), np.empty((*shape, len(asked.exact.thetas)), np.int64)
     for i, draws in enumerate(asked.draws):
         seeds = np.random.SeedSequence(asked.seed, spawn_key=(i,)).spawn(asked.runs)
         for run, seed in enumerate(seeds):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CroupierWarning)  # a hundred draws are too few
-                result = cr.estimate(arms, draws=draws, rng=seed, progress=False)
+                result = estimate(draws, seed)
             values[run, i] = result.value
             pulls[run, i] = [row.draws for row in result.arms]
     return Estimates(values, pulls, weighted=True)
+
+
+def population(update: Update, size: int) -> Contestant:
+    """Return population Monte Carlo with populations of `size`; see `Family.pmc`."""
+
+    def play(asked: Asked) -> Estimates:
+        parts = []
+        streams = np.random.SeedSequence(asked.seed).spawn(-(-asked.runs // _TOGETHER))
+        for start, seed in zip(range(0, asked.runs, _TOGETHER), streams, strict=True):
+            runs = min(_TOGETHER, asked.runs - start)
+            parts.append(_populations(asked, runs, update, size, np.random.default_rng(seed)))
+        return Estimates(np.concatenate(parts))
+
+    return play
+
+
+def _populations(
+    asked: Asked, runs: int, update: Update, size: int, rng: np.random.Generator
+) -> Floats:
+    """Play some runs side by side: one call of the paths serves all of them."""
+    shifts = np.array([asked.caplet.shift_of(theta) for theta in asked.exact.thetas])
+    alpha = np.full((runs, len(shifts)), 1 / len(shifts))
+    sums, values = np.zeros(runs), np.empty((runs, len(asked.draws)))
+    for start in range(0, asked.draws[-1], size):
+        shape = (runs, min(size, asked.draws[-1] - start))
+        # The last edge is 1 but for rounding: nobody is beyond it.
+        edges = np.cumsum(alpha, axis=1)[:, None, :-1]
+        source = (rng.random(shape)[..., None] >= edges).sum(axis=-1)
+        payoffs, totals = np.empty(shape), np.empty(shape)
+        for k, shift in enumerate(shifts):
+            if many := np.count_nonzero(own := source == k):
+                payoffs[own], totals[own] = asked.caplet.simulate(rng, int(many), float(shift))
+        log_p = -0.5 * totals**2
+        log_q = totals[..., None] * shifts - 0.5 * shifts**2 + log_p[..., None]
+        with np.errstate(divide="ignore"):
+            log_size = np.log(payoffs) + log_p
+        value, credit = weighed(update, log_size, np.sign(payoffs), log_p, log_q, source, alpha)
+        alpha = collected(credit, source, alpha)
+        running = sums[:, None] + np.cumsum(value, axis=1)
+        for i, n in enumerate(asked.draws):
+            if start < n <= start + shape[1]:
+                values[:, i] = running[:, n - start - 1] / n
+        sums = running[:, -1]
+    return values
+
+
+def mixture(asked: Asked) -> Estimates:
+    """Run `Family.estimate` as it is, anew for every number of draws."""
+    family = asked.caplet.family(asked.exact.thetas)
+    done = _anew(asked, lambda n, seed: family.estimate(draws=n, rng=seed, progress=False))
+    return Estimates(done.values)  # what its draws are worth, no single arm's variance says
 
 
 #: Everybody who competes, in the order of the figure.
@@ -148,5 +222,10 @@ CONTESTANTS: Final[dict[str, Contestant]] = {
     "kl-ucb": simulated(cr.policies.KLUCB(clip=True)),
     "thompson": simulated(cr.policies.Thompson(clip=True)),
     DEFAULT: default,
+    "pmc-100": population("payoff", 100),
+    "pmc-1000": population("payoff", 1000),
+    "pmc-printed-100": population("printed", 100),
+    "pmc-printed-1000": population("printed", 1000),
+    MIXTURE: mixture,
     BEST: best_arm,
 }

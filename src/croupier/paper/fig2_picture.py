@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from croupier.paper.fig2_contest import BEST, DEFAULT
+from croupier.paper.fig2_contest import BEST, DEFAULT, MIXTURE
 from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part
 from croupier.views import formats
 from croupier.views.plots import FAINT, INK, PALETTE, STYLE
@@ -26,6 +26,11 @@ COLOURS: Final = {
     "kl-ucb": PALETTE[2],
     "thompson": PALETTE[3],
     DEFAULT: "#000000",
+    "pmc-100": PALETTE[4],
+    "pmc-1000": PALETTE[4],
+    "pmc-printed-100": "#8c6d46",
+    "pmc-printed-1000": "#8c6d46",
+    MIXTURE: "#b2182b",
     BEST: PALETTE[5],
 }
 NAMES: Final = {
@@ -35,7 +40,18 @@ NAMES: Final = {
     "kl-ucb": "KL-UCB",
     "thompson": "Thompson",
     DEFAULT: "croupier's default",
+    "pmc-100": "population Monte Carlo, 100",
+    "pmc-1000": "the same, 1000",
+    "pmc-printed-100": "as printed, 100",
+    "pmc-printed-1000": "the same, 1000 ",
+    MIXTURE: "croupier's mixture",
     BEST: "best arm in hindsight",
+}
+
+_DASHES: Final = {
+    BEST: (0, (2, 1.5)),
+    "pmc-100": (0, (5, 1.5)),
+    "pmc-printed-100": (0, (5, 1.5)),
 }
 
 _KEY: Final = (
@@ -102,8 +118,8 @@ def _panel(
         )  # fmt: skip
         axes.plot(
             n, implied if mean else ratio, color=colour, zorder=2,
-            linewidth=2.4 if name == DEFAULT else 1.6, label=NAMES.get(name, name),
-            linestyle=(0, (2, 1.5)) if name == BEST else "-",
+            linewidth=2.4 if name in (DEFAULT, MIXTURE) else 1.6, label=NAMES.get(name, name),
+            linestyle=_DASHES.get(name, "-"),
         )  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -153,6 +153,29 @@ def test_the_default_runs_anew_for_every_number_of_draws() -> None:
     assert (np.abs(done.values.mean(axis=0) - price) <= 5 * errors).all()
 
 
+@pytest.mark.parametrize("name", ["pmc-100", "pmc-printed-100"])
+def test_population_monte_carlo_estimates_the_price_after_any_number_of_draws(name: str) -> None:
+    caplet = Caplet(0.08, steps=2)
+    asked = Asked(caplet, caplet.exact([0.0, 0.5, 1.2]), (40, 130, 300), 120, seed=3)
+    values = contest.CONTESTANTS[name](asked).values
+    assert values.shape == (120, 3)
+    assert len(np.unique(values)) == values.size
+    errors = values.std(axis=0) / math.sqrt(len(values))
+    assert (np.abs(values.mean(axis=0) - asked.exact.price) <= 4 * errors).all()
+
+
+def test_populations_side_by_side_are_those_of_the_family() -> None:
+    # The loss after three populations, of runs played together and of runs by themselves.
+    caplet = Caplet(0.08, steps=2)
+    exact = caplet.exact([0.0, 0.6, 1.2])
+    together = contest.population("squared", 100)(Asked(caplet, exact, (300,), 1000, seed=3))
+    family = caplet.family([0.0, 0.6, 1.2])
+    alone = [family.pmc(300, 100, update="squared", rng=seed).value for seed in range(300)]
+    one, other = (np.square(np.ravel(v) - exact.price) for v in (together.values, alone))
+    error = math.hypot(one.std() / math.sqrt(len(one)), other.std() / math.sqrt(len(other)))
+    assert abs(one.mean() - other.mean()) < 4 * error
+
+
 # -- files
 
 
@@ -257,7 +280,7 @@ def test_an_interrupt_says_how_to_go_on(everybody: Everybody, tmp_path: Path) ->
     everybody.fail_after = 1
     done = fig2("--full", "--runs", "5", "--out", str(tmp_path))
     assert done.exit_code == 130
-    assert "stopped after 1 of 21 parts" in done.stderr
+    assert f"stopped after 1 of {3 * len(contest.CONTESTANTS)} parts" in done.stderr
     assert everybody.asked[0].draws[-1] == 100_000
 
 
