@@ -15,8 +15,8 @@ import croupier as cr
 
 #: A run that may take its time to come to its end, however slow the machine is.
 PATIENT = """
-from croupier import cli
-cli._GRACE = 3600.0
+from croupier import cli, terminal
+terminal._GRACE = 3600.0
 cli.main()
 """
 
@@ -80,14 +80,14 @@ def test_a_signal_leaves_what_is_known_and_a_store_to_go_on_with(
 
 HANGING = """
 import hashlib
-from croupier import cli, demo
+from croupier import cli, demo, terminal
 
 def hangs(rng, size):
     print("drawing", flush=True)
     hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)  # minutes in C, without looking up
     return rng.random(size)
 
-cli._GRACE = 1.0
+terminal._GRACE = 1.0
 demo.ARMS = {"hangs": hangs}
 cli.main()
 """
