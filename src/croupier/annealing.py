@@ -19,12 +19,12 @@ from croupier.arms.annealed import (
     ais,
 )
 from croupier.arms.base import ArmLike
-from croupier.arms.fitted import Fitted
-from croupier.arms.models import LogLikelihood, Model, PriorLike, model_of
+from croupier.arms.fitted import Fitted, check_mass
+from croupier.arms.models import Frozen, LogLikelihood, Model, Pair, Prior, PriorLike, model_of
 from croupier.arms.pilots import LEFT, Pilot, explore
 from croupier.arms.slices import Slice
 from croupier.arms.walks import Autoregression, RandomWalk
-from croupier.checks import count_of
+from croupier.checks import count_of, positive
 from croupier.combine import Combiner
 from croupier.errors import PlanError
 from croupier.policies import Policy
@@ -36,6 +36,10 @@ __all__ = ["evidence", "ladder"]
 
 #: Chains of a first call: where many go in step, a call costs far more than a chain.
 OPENING: Final = 300
+
+#: The first calls of all arms take at most this share of a budget of evaluations, or the arm
+#: that is dearest, and not the one that is best, would have most of it.
+_FIRST: Final = 0.1
 
 #: The variances of a log-weight that the temperatures of a ladder aim at.
 _AIMS: Final = (2.0, 0.7, 0.25)
@@ -108,10 +112,18 @@ def evidence(
         cost="evaluations" if settings.get("cost") is not None else None,
     )
     if arms[0].model.vectorised:
-        settings.setdefault("batch", OPENING)
+        settings.setdefault("batch", _opening(arms, settings.get("cost")))
     settings["log"] = True
     named: list[ArmLike] = list(arms)
     return estimate(named, policy=policy, combine=combine, **settings)
+
+
+def _opening(arms: Sequence[Annealed | Fitted], cost: float | None) -> int:
+    """Return how many chains the first call of each arm has."""
+    if cost is None:
+        return OPENING
+    each = sum(1 if isinstance(arm, Fitted) else arm.evaluations for arm in arms)
+    return int(np.clip(_FIRST * positive("cost", cost) / each, 4, OPENING))
 
 
 def ladder(
@@ -137,11 +149,22 @@ def ladder(
         raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
     options: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "cost": cost}
     if temperatures is not None and schedule is not None:
+        if (
+            not isinstance(schedule, str)
+            and not callable(schedule)
+            and len(_each(temperatures)) > 1
+        ):
+            raise PlanError(
+                f"betas of your own make one arm: give one number of temperatures with them, got "
+                f"{temperatures!r}"
+            )
         options.update(schedule=schedule, vectorised=vectorised)
         return [ais(log_likelihood, prior, temperatures=n, **options) for n in _each(temperatures)]
     if schedule is not None:
         raise PlanError("schedule is for a ladder of your own: give temperatures= too")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
+    if temperatures is None and _doubtful(model.prior):
+        check_mass(model, np.random.default_rng(PILOT))
     pilot = explore(model, np.random.default_rng(PILOT))
     if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
@@ -152,6 +175,13 @@ def ladder(
     if temperatures is not None:
         return [build.annealed(n) for n in _each(temperatures)]
     return build.ladder()
+
+
+def _doubtful(prior: Prior) -> bool:
+    """Tell whether a density is the user's own; those of scipy.stats are normalised."""
+    if isinstance(prior, Frozen):
+        return not type(prior.distribution).__module__.startswith("scipy.")
+    return isinstance(prior, Pair)
 
 
 def _each(temperatures: int | Sequence[int]) -> tuple[int, ...]:

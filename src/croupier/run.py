@@ -206,6 +206,9 @@ def estimate(
     ('draws', 10000, True)
     """
     named = as_arms(arms)
+    for arm in named:
+        if not log and getattr(arm.draw, "logs", False):
+            raise PlanError(f"arm {arm.name!r} returns logs: say estimate(..., log=True)")
     budget = budget_of(draws, seconds, cost)
     if width is not None:
         width = count_of("width", width)

@@ -15,7 +15,8 @@ from scipy.special import betaln
 import croupier as cr
 from croupier.annealing import ladder
 from croupier.arms.annealed import Annealed
-from croupier.arms.fitted import Fitted
+from croupier.arms.fitted import Fitted, log_mass
+from croupier.arms.models import model_of
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -123,6 +124,70 @@ def test_a_budget_of_evaluations_is_kept() -> None:
     assert prices[1] > 5 * prices[0] > 5 * 3  # type: ignore[operator]
 
 
+def test_the_first_calls_do_not_use_up_a_budget_of_evaluations() -> None:
+    # 300 chains of the dearest arm would be half of it, and an arm with half of it would lead.
+    def log_likelihood(x: np.ndarray) -> Any:
+        return -50 * np.square(x - 0.3).sum(axis=1)
+
+    result = cr.evidence(log_likelihood, [st.norm(0, 1)] * 4, cost=50_000, rng=1)
+    truth = 4 * (-0.5 * np.log(101) - 0.5 * 0.09 * 100 / 101)
+    assert result.arms["fitted"].share > 0.8
+    assert result.log_stderr < 0.005
+    assert abs(z_score(result, truth)) < 4
+
+
+def independent(*coordinates: Any) -> tuple[Any, Any]:
+    def sample(rng: np.random.Generator, size: int) -> Any:
+        return np.column_stack([each.rvs(size, random_state=rng) for each in coordinates])
+
+    def logpdf(x: np.ndarray) -> Any:
+        columns = zip(coordinates, x.T, strict=True)
+        return sum(each.logpdf(column) for each, column in columns)
+
+    return sample, logpdf
+
+
+@pytest.mark.parametrize(
+    ("prior", "constant"),
+    [
+        (independent(*[st.norm(0, 1)] * 3), 3.0),
+        (independent(*[st.norm(2, 5)] * 3), -0.8),
+        (independent(st.uniform(-5, 10), st.expon()), np.log(10)),
+    ],
+)
+def test_a_prior_that_is_not_normalised_is_refused_where_that_matters(
+    prior: Any, constant: float
+) -> None:
+    def log_likelihood(x: np.ndarray) -> Any:
+        return -(x**2).sum(axis=1)
+
+    sample, logpdf = prior
+    wrong = (sample, lambda x: logpdf(x) + constant)
+    with pytest.raises(cr.PlanError, match=r"not normalised.* about e\^") as caught:
+        cr.evidence(log_likelihood, wrong, draws=1000)
+    shown = float(str(caught.value).split("e^")[1].split(" ")[0])
+    assert abs(shown - constant) < 0.6
+    exact = cr.evidence(log_likelihood, prior, draws=1000, rng=2)
+    annealed = cr.evidence(log_likelihood, wrong, temperatures=12, draws=1000, rng=2)
+    error = np.hypot(exact.log_stderr, annealed.log_stderr)
+    assert abs(exact.log_value - annealed.log_value) < 4 * error
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        independent(*[st.cauchy(0, 1)] * 3),
+        independent(st.lognorm(3), st.gamma(0.3)),
+        independent(*[st.uniform(0, 1)] * 30),
+        independent(*[st.expon()] * 20),
+    ],
+)
+def test_the_mass_of_a_prior_is_known_with_its_error(prior: Any) -> None:
+    model = model_of(lambda x: -x.sum(axis=1), prior, vectorised=True)
+    found = np.array([log_mass(model, np.random.default_rng(seed)) for seed in range(20)])
+    assert np.abs(found[:, 0] / found[:, 1]).max() < 4
+
+
 def test_the_arms_of_a_ladder_can_be_sent_to_a_worker() -> None:
     log_likelihood, prior, _ = gaussian_model(2)
     for arm in ladder(log_likelihood, prior):
@@ -176,6 +241,8 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"temperatures": (2.5,)}, "whole number"),
         ({"temperatures": 4, "schedule": lambda u: 0.5 * u}, "from 0 to 1"),
         ({"schedule": "linear"}, "give temperatures= too"),
+        ({"temperatures": (4, 8), "schedule": [0, 0.1, 1]}, "betas of your own make one arm"),
+        ({"draws": None, "cost": -1}, "cost must be a finite number above 0"),
         ({"kernel": "gibbs"}, "kernel must be"),
         ({"sweeps": 0}, "sweeps"),
         ({"log": False}, "leave log out"),

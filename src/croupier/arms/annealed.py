@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -69,9 +69,19 @@ class Annealed:
     block: int = BLOCK
     compiled: bool = False
 
+    #: What `estimate` must be told by log=True.
+    logs: ClassVar[bool] = True
+
     @property
     def __name__(self) -> str:
         return self.model.name
+
+    @property
+    def evaluations(self) -> float:
+        """About how many evaluations of the likelihood a chain takes."""
+        # A slice takes some five for each coordinate.
+        move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
+        return 1 + (len(self.betas) - 2) * self.sweeps * move
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
         """Return the log-weights of `size` chains, with their evaluations if costs are wanted."""
@@ -93,7 +103,7 @@ class Annealed:
         # Where the likelihood is 0 at the start, so is the weight, wherever the chain would go.
         alive = np.flatnonzero(likelihood > -np.inf)
         points = points[alive]
-        chains = Chains(points, model.log_prior(points), likelihood[alive])
+        chains = Chains(points, model.started(points), likelihood[alive])
 
         def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
             prior, like = model.evaluate(trial)
@@ -189,6 +199,10 @@ def ais(
         raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
     widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
+    if width is not None and kernel != "slice":
+        raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")
+    if spread is not None and (kernel == "slice" or callable(kernel)):
+        raise PlanError(f"spread is for kernel='random-walk', got kernel={kernel!r}")
     moves: Kernel
     if kernel == "slice":
         moves = Slice(widths, count_of("limit", limit))
@@ -201,6 +215,8 @@ def ais(
         if kernel != "random-walk":
             raise PlanError(f"spread is for kernel='random-walk', got kernel={kernel!r}")
         moves = ScaledWalk(spread)
+        if not callable(spread):
+            moves.at(1.0, model.dimensions)
     else:
         pilot = explore(model, np.random.default_rng(PILOT))
         if pilot is None:
@@ -285,7 +301,10 @@ def betas_of(schedule: Schedule, temperatures: int, name: str | None = None) -> 
                 f"{arm}schedule must be 'power4', 'linear', a function or betas, got {schedule!r}"
             )
         return u**4 if schedule == "power4" else u
-    given = schedule(u) if callable(schedule) else schedule
+    try:
+        given = schedule(u) if callable(schedule) else schedule
+    except Exception as error:
+        raise PlanError(f"{arm}schedule raised {type(error).__name__}: {error}") from error
     try:
         betas = np.array(given, dtype=float)
     except (TypeError, ValueError):

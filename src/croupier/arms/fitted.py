@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from croupier.arms.models import Model
+from croupier.arms.models import Model, Normal
 from croupier.arms.walks import Level
 from croupier.draws import Draws, Floats
+from croupier.errors import PlanError
 
-__all__ = ["Fitted"]
+__all__ = ["Fitted", "check_mass", "log_mass"]
 
 #: The share of the prior in the mixture, Student's degrees of freedom, and how much wider than
 #: the pilot's points the law is: too wide costs little, too narrow makes for rare large weights.
@@ -34,6 +35,9 @@ class Fitted:
     level: Level
     costs: bool = False
     block: int = 1000
+
+    #: What `estimate` must be told by log=True.
+    logs: ClassVar[bool] = True
 
     @property
     def __name__(self) -> str:
@@ -66,3 +70,43 @@ class Fitted:
         student = constant - (nu + d) / 2 * np.log1p(np.einsum("ij,ij->j", z, z) / nu)
         mixed = np.logaddexp(math.log1p(-SHARE) + student, math.log(SHARE) + prior)
         return np.asarray(mixed)
+
+
+def check_mass(model: Model, rng: np.random.Generator) -> None:
+    """Refuse a prior whose density does not integrate to 1: the weights of `Fitted` need that."""
+    mass, error = log_mass(model, rng)
+    if abs(mass) > max(0.5, 6 * error):
+        raise PlanError(
+            f"the prior's log-density is not normalised: its exponential integrates to about "
+            f"e^{mass:.1f} and not to 1; add the constant, or give temperatures=, for arms of "
+            "annealing alone, which do not need it"
+        )
+
+
+def log_mass(model: Model, rng: np.random.Generator, size: int = 200) -> tuple[float, float]:
+    """Return the log of the integral of the prior's density, with its error (Bennett 1976).
+
+    From points of the prior and of a normal law g, with l = log prior - log g there: the c with
+    sum over the prior's of 1/(1 + e^(l - c)) = sum over g's of 1/(1 + e^(c - l)).
+    """
+    points = model.start(rng, 2 * size)
+    g = Normal(np.median(points[:size], axis=0), model.spread)
+    own, others = points[size:], g.sample(rng, size)
+    at_own = model.log_prior(own) - g.logpdf(own)
+    at_others = model.log_prior(others) - g.logpdf(others)
+    if not (at_others > -np.inf).any():
+        return 0.0, np.inf  # they have nothing in common: no word on the mass
+    both = np.concatenate([at_own, at_others[at_others > -np.inf]])
+    low, high = float(both.min()) - 10, float(both.max()) + 10
+    for _ in range(60):
+        c = 0.5 * (low + high)
+        enough = _logistic(c - at_own).sum() >= _logistic(at_others - c).sum()
+        low, high = (low, c) if enough else (c, high)
+    f = _logistic(both - c)
+    information = float((f * (1 - f)).sum())
+    variance = 1 / information - 2 / size if information > 0 else np.inf
+    return c, math.sqrt(max(variance, 0.0))
+
+
+def _logistic(x: Floats) -> Floats:
+    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))

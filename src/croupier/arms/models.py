@@ -178,14 +178,17 @@ def _normal(prior: Any) -> tuple[Floats, Floats] | None:
 
 
 def _multivariate_normal(prior: Any) -> Prior | None:
-    """Return scipy's multivariate_normal(...) without its overhead, None if it is singular."""
+    """Return scipy's multivariate_normal(...) without its overhead, None of anything else."""
     if type(prior).__name__ != "multivariate_normal_frozen":
         return None
     mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
     try:
         root = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        return None
+        raise PlanError(
+            "the prior's covariance is singular, so it has no density: give it as many "
+            "coordinates as it has degrees of freedom, and work out the rest in log_likelihood"
+        ) from None
     if not (covariance - np.diag(np.diag(covariance))).any():
         return Normal(mean, np.diag(root).copy())
     return Correlated(mean, root)
@@ -212,11 +215,15 @@ class Model:
 
     def start(self, rng: np.random.Generator, size: int) -> Floats:
         """Return points from the prior, (size, d)."""
-        points = np.asarray(self.prior.sample(rng, size), dtype=float)
+        try:
+            points = np.asarray(self.prior.sample(rng, size), dtype=float)
+        except Exception as error:
+            raise self._raised("the prior's sample", error) from error
         if points.shape == (size,) and self.dimensions == 1:
             points = points.reshape(size, 1)
         if points.shape != (size, self.dimensions) or not np.isfinite(points).all():
-            wrong = "points that are not finite" if points.ndim == 2 else f"shape {points.shape}"
+            fits = points.shape == (size, self.dimensions)
+            wrong = "points that are not finite" if fits else f"shape {points.shape}"
             raise ArmError(
                 f"the prior's sample has {wrong}; expected ({size}, {self.dimensions}), finite",
                 arm=self.name,
@@ -238,17 +245,43 @@ class Model:
 
     def log_prior(self, points: Floats) -> Floats:
         """Return the prior's log-density, checked."""
-        return self._checked(self.prior.logpdf(points), points, "the prior's log-density")
+        what = "the prior's log-density"
+        # Here and below: a function that writes to its points must not move the chains.
+        try:
+            raw = self.prior.logpdf(points.copy())
+        except Exception as error:
+            raise self._raised(what, error) from error
+        return self._checked(raw, points, what)
+
+    def started(self, points: Floats) -> Floats:
+        """Return the prior's log-density at points that it drew, where it cannot be -inf."""
+        prior = self.log_prior(points)
+        if not (prior > -np.inf).all():
+            at = points[np.flatnonzero(prior == -np.inf)[0]]
+            raise ArmError(
+                f"the prior's log-density is -inf at {at}, a point of the prior's own sample: its "
+                "two parts do not belong together",
+                arm=self.name,
+                value=at,
+            )
+        return prior
 
     def likelihood(self, points: Floats) -> Floats:
         """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
-        if self.vectorised:
-            raw = self.log_likelihood(points)
-        elif is_compiled(self.log_likelihood):
-            raw = _each_point(self.log_likelihood, points)
-        else:
-            raw = [_number(self.log_likelihood(point)) for point in points]
-        return self._checked(raw, points, "the log-likelihood")
+        what = "the log-likelihood"
+        try:
+            if self.vectorised:
+                raw = self.log_likelihood(points.copy())
+            elif is_compiled(self.log_likelihood):
+                raw = _each_point(self.log_likelihood, points)
+            else:
+                raw = [_number(self.log_likelihood(point)) for point in points.copy()]
+        except Exception as error:
+            raise self._raised(what, error) from error
+        return self._checked(raw, points, what)
+
+    def _raised(self, what: str, error: Exception) -> ArmError:
+        return ArmError(f"{what} raised {type(error).__name__}: {error}", arm=self.name)
 
     def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
         values = np.asarray(raw)
@@ -298,6 +331,11 @@ def model_of(
         density, _ = _tried(batched.logpdf_function, points[0])
         batched = replace(batched, by_point=density is not None and density.ndim == 0)
     ranked = np.sort(points, axis=0)
+    if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
+        raise PlanError(
+            f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, and so has no "
+            "density: leave it out of the prior, and put the number into log_likelihood"
+        )
     spread = (ranked[3 * _LOOK // 4] - ranked[_LOOK // 4]) / 1.349
     if not (spread > 0).all():
         spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
@@ -306,13 +344,9 @@ def model_of(
     few = points[: 3 if dimensions != 3 else 4]
     try:
         model.log_prior(few)
+        model.started(points)
     except ArmError as error:
         raise PlanError(f"the prior cannot be evaluated: {error}; {_WAY_OUT}") from error
-    except Exception as error:
-        raise PlanError(
-            f"the prior cannot be evaluated, logpdf raised {type(error).__name__}: {error}; "
-            f"{_WAY_OUT}"
-        ) from error
     if vectorised is None:
         vectorised = _is_vectorised(log_likelihood, few, name)
     return replace(model, vectorised=bool(vectorised))
@@ -400,7 +434,7 @@ def _number(value: Any) -> Any:
 def _each_point(function: Any, points: Floats) -> Any:
     from croupier.arms.compiled import each_point
 
-    return each_point(function)(np.ascontiguousarray(points))
+    return each_point(function)(np.array(points, order="C"))
 
 
 def is_compiled(function: Any) -> bool:

@@ -141,7 +141,10 @@ def slice_sample(
 
 def widths_of(width: Any, dimensions: int) -> Floats:
     """Return one positive width per coordinate."""
-    widths = np.asarray(width, dtype=float)
+    try:
+        widths = np.asarray(width, dtype=float)
+    except (TypeError, ValueError):
+        raise PlanError(f"width must be above 0 and finite, got {width!r}") from None
     if widths.shape not in ((), (dimensions,)):
         raise PlanError(f"width must be one number, or one for each of {dimensions}, got {width!r}")
     if not ((widths > 0) & np.isfinite(widths)).all():

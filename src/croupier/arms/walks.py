@@ -77,15 +77,25 @@ class ScaledWalk:
         self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
     ) -> None:
         """Move all chains once."""
-        spread = np.asarray(self.spread(beta) if callable(self.spread) else self.spread)
-        d = chains.points.shape[1]
-        if spread.shape not in ((), (d,)) or not ((spread > 0) & np.isfinite(spread)).all():
-            raise PlanError(
-                f"spread must be above 0 and finite, one number or one for each of {d}, got "
-                f"{spread!r} at beta = {beta:g}"
-            )
+        spread = self.at(beta, chains.points.shape[1])
         proposed = chains.points + spread * rng.standard_normal(chains.points.shape)
         accept(rng, chains, proposed, beta, evaluate)
+
+    def at(self, beta: float, dimensions: int) -> Floats:
+        """Return the spread at a temperature, checked."""
+        given = self.spread(beta) if callable(self.spread) else self.spread
+        try:
+            spread = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            spread = np.asarray(np.nan)
+        fits = spread.shape in ((), (dimensions,))
+        if not fits or not ((spread > 0) & np.isfinite(spread)).all():
+            where = f" at beta = {beta:g}" if callable(self.spread) else ""
+            raise PlanError(
+                f"spread must be above 0 and finite, one number or one for each of {dimensions}, "
+                f"got {given!r}{where}"
+            )
+        return spread
 
 
 @dataclass(frozen=True)

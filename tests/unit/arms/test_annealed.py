@@ -373,6 +373,10 @@ def test_a_shape_that_goes_wrong_later_is_named() -> None:
         arm(np.random.default_rng(0), 20)
 
 
+def half(rng: np.random.Generator, size: int) -> Any:
+    return rng.random((size, 2))
+
+
 def failing(rng: np.random.Generator, size: int) -> Any:
     raise RuntimeError("no samples today")
 
@@ -392,6 +396,9 @@ def failing(rng: np.random.Generator, size: int) -> Any:
         ((lambda rng, size: rng.random((size, 2)), lambda x: x), "cannot be evaluated"),
         ((lambda rng, size: rng.random((size, 2)), lambda x: 1 / 0), "raised ZeroDivisionError"),
         ((lambda rng, size: rng.random((size, 2)), lambda x: x[:, 0] * np.nan), "is nan"),
+        ((half, lambda x: np.where(x[:, 0] > 0.5, 0.0, -np.inf)), "a point of the prior's own"),
+        ((lambda rng, size: np.ones((size, 2)), lambda x: x[:, 0]), "coordinate 0 of the prior is"),
+        (st.multivariate_normal([0, 0], np.ones((2, 2)), allow_singular=True), "singular"),
     ],
 )
 def test_a_prior_that_cannot_be_sampled_or_evaluated_is_refused(prior: Any, message: str) -> None:
@@ -410,6 +417,7 @@ def test_a_prior_that_cannot_be_sampled_or_evaluated_is_refused(prior: Any, mess
         (lambda u: u[1:], r"shape \(9,\)"),
         (lambda u: np.where(np.arange(10) == 4, np.nan, u), "rises at every step, got nan after"),
         (lambda u: "abc", "numbers from 0 to 1"),
+        (lambda u: 1 / 0, "schedule raised ZeroDivisionError"),
         ([0.0, 0.5], "got one from 0 to 0.5"),
         ([0.0, 0.7, 0.5, 1.0], "got 0.5 after 0.7"),
         ([1.0], "2 or more"),
@@ -437,6 +445,9 @@ def test_schedules() -> None:
         ({"kernel": "gibbs"}, "kernel must be 'slice', 'random-walk'"),
         ({"sweeps": 0}, "sweeps"),
         ({"width": -1.0}, "width must be above 0"),
+        ({"width": "wide"}, "width must be above 0"),
+        ({"width": 1.0, "kernel": "random-walk"}, "width is for kernel='slice'"),
+        ({"spread": 1.0}, "spread is for kernel='random-walk', got kernel='slice'"),
         ({"limit": 0}, "limit"),
         ({"block": 0}, "block"),
         ({"cost": "seconds"}, "cost must be 'evaluations'"),
@@ -447,6 +458,46 @@ def test_schedules() -> None:
 def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(cr.PlanError, match=message):
         ais(lambda x: -(x**2).sum(axis=1), st.norm(0, 1), **change)
+
+
+def test_functions_that_fail_later_are_named_with_what_they_raised() -> None:
+    def log_likelihood(x: np.ndarray) -> Any:
+        if len(x) > 10:
+            raise RuntimeError("out of memory")
+        return -(x**2).sum(axis=1)
+
+    with pytest.raises(cr.ArmError, match=r"^arm 'mine': the log-likelihood raised RuntimeError"):
+        ais(log_likelihood, st.norm(0, 1), kernel="random-walk", name="mine")
+
+    def sample(rng: np.random.Generator, size: int) -> Any:
+        return rng.standard_normal((size, 2 if size == 200 else 3))
+
+    prior = (sample, lambda x: st.norm.logpdf(x).sum(axis=1))
+    arm = ais(lambda x: -(x**2).sum(axis=1), prior, name="mine")
+    with pytest.raises(cr.ArmError, match=r"sample has shape \(10, 3\); expected \(10, 2\)"):
+        arm(np.random.default_rng(0), 10)
+
+
+def test_functions_that_write_to_their_points_do_not_move_the_chains() -> None:
+    def tidy(x: np.ndarray) -> Any:
+        return -np.square(np.exp(x) - 1).sum(axis=-1)
+
+    def untidy(x: np.ndarray) -> Any:
+        np.exp(x, out=x)
+        return -np.square(x - 1).sum(axis=-1)
+
+    prior = st.multivariate_normal(np.zeros(2), 1)
+    for vectorised in (True, False):
+        options: dict[str, Any] = {"temperatures": 5, "vectorised": vectorised}
+        arms = [ais(function, prior, **options) for function in (tidy, untidy)]
+        here, there = (arm(np.random.default_rng(12), 50) for arm in arms)
+        assert (here == there).all()
+
+
+def test_an_arm_of_logs_is_not_averaged_as_if_it_were_none() -> None:
+    arm = ais(lambda x: -(x**2).sum(axis=1), st.norm(0, 1), temperatures=3, name="mine")
+    with pytest.raises(cr.PlanError, match="arm 'mine' returns logs: say estimate"):
+        cr.estimate([arm], draws=100, rng=1)
 
 
 def test_a_likelihood_that_is_no_function_is_refused() -> None:
@@ -474,8 +525,8 @@ def test_a_kernel_that_goes_astray_is_named(kernel: Any, message: str) -> None:
         arm(np.random.default_rng(0), 10)
 
 
-@pytest.mark.parametrize("spread", [0.0, -1.0, [1.0, 2.0], lambda beta: np.nan])
+@pytest.mark.parametrize("spread", [0.0, -1.0, [1.0, 2.0], "wide", lambda beta: np.nan])
 def test_a_spread_that_is_none_is_refused(spread: Any) -> None:
-    arm = ais(lambda x: -x[:, 0], st.expon(), temperatures=3, kernel="random-walk", spread=spread)
+    settings: dict[str, Any] = {"temperatures": 3, "kernel": "random-walk", "spread": spread}
     with pytest.raises(cr.PlanError, match="spread must be above 0"):
-        arm(np.random.default_rng(0), 10)
+        ais(lambda x: -x[:, 0], st.expon(), **settings)(np.random.default_rng(0), 10)
