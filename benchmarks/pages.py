@@ -166,6 +166,19 @@ def _paths() -> str:
     return _table(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
 
 
+def _side() -> str:
+    """Return I and the squared errors on the option, by default and with side observations."""
+    found = {(row["strike"], row["draws"], row["policy"]): row for row in report.read("side")}
+    rows = []
+    for strike, draws in dict.fromkeys(key[:2] for key in found):
+        pair = [found[strike, draws, who] for who in ("default", "side")]
+        losses = [f"{float(row['I']):.3f}" for row in pair]
+        squares = [f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}" for row in pair]
+        rows.append([strike, draws, *losses, *squares])
+    header = ["strike", "draws", "I, default", "I, side", "n·MSE/V*, default", "n·MSE/V*, side"]
+    return _table(header, rows)
+
+
 def _logistic() -> str:
     """Return nanoseconds per likelihood evaluation, by the kernel and by the plain loop."""
     header = ["features", "rows", "kernel, ns", "plain loop, ns", "ratio"]
@@ -319,6 +332,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig2-default": lambda: _table(*figure2.default()),
     "fig2-ranges": lambda: _table(*figure2.by_range()),
     "paths": _paths,
+    "side": _side,
     "fig3-arms": lambda: _table(*figure3.arms()),
     "fig3-ratios": lambda: _table(*figure3.ratios()),
     "logistic": _logistic,

@@ -22,6 +22,7 @@ from benchmarks import (
     pages,
     paths,
     report,
+    side,
     simulator,
 )
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
@@ -224,6 +225,12 @@ def test_the_simulator_was_as_fast_as_wanted_when_it_was_measured() -> None:
     rows = [{**row, "ratio": float(row["ratio"])} for row in report.read("simulator-ahead")]
     assert len(rows) == len(simulator.POLICIES) * len(simulator.CELLS)
     assert all(mean["geometric mean"] >= mean["wanted"] for mean in simulator.mean_rows(rows))
+
+
+def test_side_observations_are_measured_against_the_best_arm() -> None:
+    losses, squares = side.measured(0.08, 200, "auto", 2)
+    assert (losses >= 1).all()
+    assert losses.shape == squares.shape == (2,)
 
 
 def test_paths_were_as_fast_as_wanted_when_they_were_measured() -> None:

@@ -117,9 +117,10 @@ def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal 
     if not spread:
         return Normal(centre)
     away = statistic - centre
-    covariance = (away * w[:, None]).T @ away
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = (away * w[:, None]).T @ away
     each = np.diag(covariance)
-    if effective < 1.5 or not (each > 0).all():
+    if effective < 1.5 or not (each > 0).all() or not np.isfinite(covariance).all():
         return None
     if m > 1:
         shrunk = m / (m + effective)

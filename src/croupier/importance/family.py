@@ -20,7 +20,9 @@ from croupier.importance.proposals import (
     as_log_density,
     as_proposals,
     density_at,
+    in_order,
     is_normalised,
+    numbers_of,
 )
 from croupier.importance.running import Settings, run_mixture
 from croupier.importance.side import SHOWN
@@ -136,11 +138,15 @@ class Family:
         named = _named(means) if names is None else tuple(names)
         if len(named) != len(means):
             raise PlanError(f"{len(means)} proposals need as many names, got {named!r}")
-        moved = {name: _Moved(space, Normal(mean)) for name, mean in zip(named, means, strict=True)}
+        moved = {
+            name: _Moved(space, Normal(mean), name) for name, mean in zip(named, means, strict=True)
+        }
         if len(moved) != len(means):
-            as_proposals(list(moved.values()))
-            raise PlanError(f"every proposal needs a name of its own, got {named!r}")
-        standard = _Moved(space, Normal(np.zeros(means.shape[1])))
+            raise PlanError(
+                f"every proposal needs a name of its own, got {named!r}: leave out what is there "
+                "twice, or give names="
+            )
+        standard = _Moved(space, Normal(np.zeros(means.shape[1])), "")
         family = cls(standard.logpdf, moved, _first_column, normalised=True, costs=costs)
         family._space, family._means = space, means
         return family
@@ -159,7 +165,7 @@ class Family:
         """Draw from a proposal, by its number or a `Normal` on the statistic; all in logarithms."""
         if isinstance(proposal, Normal):
             name = "tuned" if name is None else name
-            drawn: Proposal = self._learned(proposal)
+            drawn: Proposal = self._learned(proposal, name)
         else:
             name, drawn = self.names[proposal], self.proposals[proposal]
         x = np.asarray(drawn.sample(rng, size))
@@ -191,9 +197,9 @@ class Family:
             return np.empty((len(x), 0))  # counts and labels have no normal proposals
         return np.asarray(x.reshape(len(x), -1), float)
 
-    def _learned(self, normal: Normal) -> Proposal:
+    def _learned(self, normal: Normal, name: str) -> Proposal:
         if self._space is not None:
-            return _Moved(self._space, normal)
+            return _Moved(self._space, normal, name)
         like = np.asarray(self.proposals[0].sample(np.random.default_rng(0), 1))
         return _Free(normal, like.shape[1:])
 
@@ -201,17 +207,12 @@ class Family:
         """Return log |f p| and the sign of f; f may be anything where p is zero."""
         if self._integrand is None:
             return log_p, np.where(np.isneginf(log_p), 0.0, 1.0)
-        f = np.asarray(self._integrand(x))
-        if f.shape != log_p.shape or f.dtype.kind not in "fiub":
-            message = (
-                f"the integrand returned {f.dtype} of shape {f.shape} at {len(log_p)} points; "
-                f"return one number for each, ({len(log_p)},)"
-            )
-            raise ArmError(message, arm=name, value=f)
+        f = numbers_of(self._integrand(x), len(log_p), name)
         f = np.where(np.isneginf(log_p), 0.0, f)
         if not np.isfinite(f).all():
             first = int(np.flatnonzero(~np.isfinite(f))[0])
-            message = f"the integrand is {f[first]} at x = {x[first]}"
+            where = f"x = {x[first]}" if self._space is None else f"the statistic {x[first, 1:]}"
+            message = f"the integrand is {f[first]} at {where}"
             raise ArmError(message, arm=name, value=float(f[first]))
         with np.errstate(divide="ignore"):
             return np.log(np.abs(f)) + np.where(f == 0, 0.0, log_p), np.sign(f)
@@ -245,7 +246,7 @@ class Family:
         population: float = 1000,
         *,
         update: Update = "squared",
-        proportions: Sequence[float] | None = None,
+        proportions: Mapping[str, float] | Sequence[float] | None = None,
         confidence: float = 0.95,
         rng: RandomLike = None,
     ) -> Population:
@@ -257,7 +258,8 @@ class Family:
         "payoff", |f p|/q, with q = sum alpha_k q_k the mixture; "printed", p/q_k with q_k the
         proposal that drew, is the form in print, which cannot learn: its mean is 1 for all.
 
-        The interval is the plain normal one, and a proportion that has become zero stays so.
+        `proportions` are those of the first population, equal without. The interval is the plain
+        normal one, and a proportion that has become zero stays so.
         `estimate` does better: this is here to compare with.
 
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
@@ -269,7 +271,7 @@ class Family:
             draws,
             population,
             update=update,
-            proportions=proportions,
+            proportions=in_order("proportions", self.names, proportions),
             confidence=confidence,
             rng=rng,
         )
@@ -327,8 +329,8 @@ class Family:
             proposals: How many are fitted, at most: one after each of the first rounds.
             spread: Fit the mean and the spread; else the mean only, with the spread 1.
             unbiased: Weigh each round against its own mixture: exactly unbiased at a fixed number
-                of draws, and about twice the variance. Otherwise all draws are weighed against
-                the mixture of all, which has learned from them: see the page for its small bias.
+                of draws, with a larger variance. Otherwise all draws are weighed against the
+                mixture of all, which has learned from them: see the page for its small bias.
             proportions: "learned" or "equal".
             **settings: As in `estimate`.
 
@@ -381,16 +383,20 @@ class _Space:
     simulate: Callable[[np.random.Generator, int, Normal], tuple[Any, Any]]
     dimension: int
 
-    def draw(self, rng: np.random.Generator, size: int, normal: Normal) -> Floats:
-        value, statistic = self.simulate(rng, size, normal)
-        value, statistic = np.asarray(value, float), np.asarray(statistic, float)
+    def draw(self, rng: np.random.Generator, size: int, normal: Normal, name: str) -> Floats:
+        both: Any = self.simulate(rng, size, normal)
+        if not isinstance(both, tuple) or len(both) != 2:
+            message = f"simulate must return a pair (values, statistic), got {type(both).__name__}"
+            raise ArmError(message, arm=name, value=both)
+        value, statistic = numbers_of(both[0], size, name), np.asarray(both[1], float)
         if statistic.shape == (size,) and self.dimension == 1:
             statistic = statistic[:, None]
-        if value.shape != (size,) or statistic.shape != (size, self.dimension):
-            raise PlanError(
-                f"simulate must return {size} values and a statistic ({size}, {self.dimension}), "
-                f"got arrays of shape {value.shape} and {statistic.shape}"
+        if statistic.shape != (size, self.dimension):
+            message = (
+                f"simulate must return a statistic ({size}, {self.dimension}), "
+                f"got an array of shape {statistic.shape}"
             )
+            raise ArmError(message, arm=name, value=statistic)
         return np.column_stack((value, statistic))
 
 
@@ -400,9 +406,10 @@ class _Moved:
 
     space: _Space
     normal: Normal
+    name: str
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return self.space.draw(rng, size, self.normal)
+        return self.space.draw(rng, size, self.normal, self.name)
 
     def logpdf(self, x: Floats) -> Floats:
         return self.normal.logpdf(x[:, 1:])
@@ -463,7 +470,10 @@ def _named(shifts: Floats) -> tuple[str, ...]:
 
 
 def _orthonormal(given: Any, m: int) -> Floats:
-    columns = np.array(given, float)
+    try:
+        columns = np.array(given, float)
+    except (TypeError, ValueError):
+        raise PlanError(f"directions must be numbers (d, {m}), got {given!r}") from None
     if columns.ndim == 1:
         columns = columns[:, None]
     if columns.ndim != 2 or columns.shape[1] != m:
@@ -476,14 +486,11 @@ def _orthonormal(given: Any, m: int) -> Floats:
 def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:
     if given is None:
         return None
-    if isinstance(given, Mapping):
-        if differing := set(names) ^ set(given):
-            raise PlanError(
-                f"costs must have the names of the proposals, {', '.join(names)}; "
-                f"only in one of them: {', '.join(sorted(map(str, differing)))}"
-            )
-        given = [given[name] for name in names]
-    costs = tuple(positive("costs", cost) for cost in given)
+    given = in_order("costs", names, given)
+    try:
+        costs = tuple(positive("costs", cost) for cost in given)
+    except TypeError:
+        raise PlanError(f"costs must be one number per proposal, got {given!r}") from None
     if len(costs) != len(names):
         raise PlanError(f"costs needs one number per proposal, {len(names)}, got {given!r}")
     return costs

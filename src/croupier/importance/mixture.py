@@ -26,6 +26,7 @@ from croupier.importance.points import Normal, Points
 from croupier.importance.suspicion import suspicions
 from croupier.intervals import FEW, FixedSize, Interval, half_width
 from croupier.ledger import Ledger
+from croupier.logs import log_of, quiet
 from croupier.plan import Plan
 from croupier.result import Result
 from croupier.table import Look, Progress
@@ -45,6 +46,9 @@ _ENOUGH: Final = 1_000
 #: part of the draws.
 _HEAVY: Final = 0.5
 _UNKNOWN: Final = 0.04
+
+#: A value with a larger logarithm, either way, is zero or infinite as a double, or its error is.
+_DOUBLE: Final = 690.0
 
 #: About so many draws are searched for mistakes in the family.
 _SUSPECTS: Final = 50_000
@@ -402,10 +406,11 @@ class Mixture:
                 raise PlanError("nothing has been told yet: there is no estimate")
             _, weighed, pooled = self._looks[-1] if self._looks and not ended else self._look()
             half = half_width(self.interval, pooled, self.plan.confidence)
-            value, stderr, width = (
-                float(np.ldexp(number, weighed.exponent))
-                for number in (pooled.mean[0], stderr_of(pooled)[0], half[0])
-            )
+            with quiet():
+                value, stderr, width = (
+                    float(np.ldexp(number, weighed.exponent))
+                    for number in (pooled.mean[0], stderr_of(pooled)[0], half[0])
+                )
             return Look(value, stderr, width, ended and self.interval.ready(pooled))
 
         ledger = self._ledger
@@ -433,18 +438,20 @@ class Mixture:
         else:
             seen = self._seen()
             _, weighed, pooled = self._look()
-        history.looks = self._curve(len(history), weighed, pooled)
-        return result_from(
-            plan,
-            ledger,
-            pooled,
-            history,
-            self.interval,
-            rows_of(plan, ledger, pooled, history),
-            warnings=self._doubts(seen, weighed, pooled),
-            agreement=np.full(1, np.nan),  # a proposal by itself may miss a part of the target
-            unit=_unit(weighed.exponent),
-        )
+        doubts = self._doubts(seen, weighed, pooled)
+        with quiet(), np.errstate(invalid="ignore"):  # what no double holds, a doubt says
+            history.looks = self._curve(len(history), weighed, pooled)
+            return result_from(
+                plan,
+                ledger,
+                pooled,
+                history,
+                self.interval,
+                rows_of(plan, ledger, pooled, history),
+                warnings=doubts,
+                agreement=np.full(1, np.nan),  # a proposal by itself may miss a part of the target
+                unit=_unit(weighed.exponent),
+            )
 
     def _curve(self, rows: int, weighed: _Weighed, pooled: Pooled) -> Curve:
         """Return the estimates at the ends of the rounds, and the last one."""
@@ -463,6 +470,13 @@ class Mixture:
         points = Points(*(part[some] for part in seen.points))
         log_q = self._densities(points)
         found = suspicions(points.log_p, log_q, seen.own[some], names, normalised=self._normalised)
+        log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
+        if math.isfinite(log_value) and abs(log_value) > _DOUBLE:
+            found.append(
+                f"the value is about e^{log_value:.0f}, beyond the range of doubles: add a "
+                "constant to the log of the target, or use cr.estimate(family.arms(log=True), "
+                "log=True)"
+            )
         if not pooled.varies[0]:
             what = (
                 "every draw of f is 0" if not points.sign.any() else "no draw differs from another"

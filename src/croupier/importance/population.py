@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
@@ -11,9 +12,11 @@ from numpy.typing import NDArray
 
 from croupier.checks import choice, count_of, fraction_of, shares_of
 from croupier.draws import Floats
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError
 from croupier.importance.points import Points, log_mixture
-from croupier.intervals import normal_quantile
+from croupier.importance.suspicion import suspicions
+from croupier.intervals import FEW, normal_quantile
+from croupier.ledger import effective_df
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream
 from croupier.views import formats
 
@@ -75,7 +78,8 @@ class Population:
     """What population Monte Carlo returns.
 
     `proportions` has a row per population, and one more that the next would have had;
-    `running` is the estimate after each population, `drawn` the draws that it had cost.
+    `running` is the estimate after each population, `drawn` the draws that it had cost;
+    `warnings` is what makes one doubt it.
     """
 
     value: float
@@ -89,6 +93,7 @@ class Population:
     proportions: Floats = field(repr=False)
     running: Floats = field(repr=False)
     drawn: Ints = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -103,6 +108,7 @@ class Population:
                 f"update {self.update!r}, seed {self.seed}",
                 "",
                 *(f"{name:<{width}}  {formats.percent(float(share))}" for share, name in rows),
+                *(f"warning: {doubt}" for doubt in self.warnings),
             ]
         )
 
@@ -128,6 +134,7 @@ def population_monte_carlo(
         raise PlanError(f"proportions needs one number per proposal, {J}, got {proportions!r}")
     alpha = np.full(J, 1 / J) if given is None else np.array(given)
     rows, values, drawn = [alpha], [], []
+    densities = []
     for ticket, start in enumerate(range(0, n, size)):
         random = stream(seed, DRAWS, ticket)
         counts = random.multinomial(min(size, n - start), alpha)
@@ -135,6 +142,7 @@ def population_monte_carlo(
         value, credit = weighed(
             update, points.log_size, points.sign, points.log_p, points.log_q, source, alpha
         )
+        densities.append((points.log_p, points.log_q, source))
         alpha = collected(credit, source, alpha)
         rows.append(alpha)
         values.append(value)
@@ -144,6 +152,9 @@ def population_monte_carlo(
     stderr = float(y.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     half = normal_quantile((1 + level) / 2) * stderr
     ends = np.array(drawn)
+    doubts = _doubts(family, y, densities)
+    for doubt in doubts:
+        warnings.warn(doubt, CroupierWarning, stacklevel=3)
     return Population(
         value=mean,
         stderr=stderr,
@@ -156,7 +167,25 @@ def population_monte_carlo(
         proportions=np.array(rows),
         running=np.cumsum(y)[ends - 1] / ends,
         drawn=ends,
+        warnings=tuple(doubts),
     )
+
+
+def _doubts(family: Family, y: Floats, densities: list[tuple[Floats, Floats, Ints]]) -> list[str]:
+    """Return what makes one doubt the estimate, as far as its draws can tell."""
+    log_p, log_q, source = (np.concatenate(part) for part in zip(*densities, strict=True))
+    found = suspicions(log_p, log_q, source, family.names, normalised=family.normalised)
+    r2 = np.square(y - y.mean())
+    m2, m4 = float(r2.sum()), float(np.square(r2).sum())
+    if not m2 > 0:
+        what = "every draw of f p/q is 0" if not y.any() else "no draw differs from another"
+        found.append(f"{what}: nothing is known about the error; add proposals, or draw more")
+    elif (df := float(effective_df(len(y), m2, m4))) < FEW:
+        found.append(
+            f"the error bar rests on {df:.0f} effective degrees of freedom and may be too short: "
+            "draw more"
+        )
+    return found
 
 
 def _drawn(family: Family, rng: np.random.Generator, counts: Any) -> tuple[Points, Ints]:

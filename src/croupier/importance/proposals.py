@@ -13,7 +13,15 @@ from croupier.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.importance.points import Normal
 
-__all__ = ["Proposal", "as_log_density", "as_proposals", "density_at", "is_normalised"]
+__all__ = [
+    "Proposal",
+    "as_log_density",
+    "as_proposals",
+    "density_at",
+    "in_order",
+    "is_normalised",
+    "numbers_of",
+]
 
 
 class Proposal(Protocol):
@@ -101,6 +109,18 @@ def _as_proposal(name: str, one: Any) -> Proposal:
     )
 
 
+def in_order(what: str, names: tuple[str, ...], given: Any) -> Any:
+    """Return what was given for each proposal in their order; by name, the names must be theirs."""
+    if not isinstance(given, Mapping):
+        return given
+    if differing := set(names) ^ set(given):
+        raise PlanError(
+            f"{what} must have the names of the proposals, {', '.join(names)}; "
+            f"only in one of them: {', '.join(sorted(map(str, differing)))}"
+        )
+    return [given[name] for name in names]
+
+
 def as_log_density(target: Any) -> Callable[[Any], Any]:
     """Return the log density of a target: a function, or the method of a distribution."""
     if isinstance(target, Normal):
@@ -142,6 +162,21 @@ def density_at(
         message = f"is {raw[first]} at x = {x[first]} ({bad.sum()} of {size} points)"
         raise refuse(message + "; -inf is right where there is none", float(raw[first]))
     return raw
+
+
+def numbers_of(f: Any, size: int, arm: str) -> Any:
+    """Return the integrand at `size` points as an array, or say what is wrong with it."""
+    if isinstance(f, np.ma.MaskedArray):
+        message = "the integrand returned a masked array: put a number where the mask is"
+        raise ArmError(message, arm=arm, value=f)
+    values = np.asarray(f)
+    if values.shape != (size,) or values.dtype.kind not in "fiub":
+        message = (
+            f"the integrand returned {values.dtype} of shape {values.shape} at {size} points; "
+            f"return one number for each, ({size},)"
+        )
+        raise ArmError(message, arm=arm, value=f)
+    return values
 
 
 def _log_density_of(law: Any) -> Callable[[Any], Any] | None:

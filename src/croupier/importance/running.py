@@ -13,6 +13,7 @@ from croupier.checks import count_of, fraction_of, shares_of
 from croupier.errors import PlanError
 from croupier.importance.drawn import Proposed, tuned_names
 from croupier.importance.mixture import Mixture
+from croupier.importance.proposals import in_order
 from croupier.intervals import Interval
 from croupier.plan import MIXTURE, Clock, Plan
 from croupier.result import Result
@@ -141,13 +142,7 @@ def _shares(family: Family, proportions: Any) -> str | list[float]:
                 f"got {proportions!r}"
             )
         return proportions
-    if isinstance(proportions, Mapping):
-        if differing := set(family.names) ^ set(proportions):
-            raise PlanError(
-                f"proportions must have the names of the proposals, {', '.join(family.names)}; "
-                f"only in one of them: {', '.join(sorted(map(str, differing)))}"
-            )
-        proportions = [proportions[name] for name in family.names]
+    proportions = in_order("proportions", family.names, proportions)
     shares = shares_of("proportions", proportions)
     if shares is None or len(shares) != len(family):
         raise PlanError(f"proportions needs {len(family)} numbers, got {proportions!r}")

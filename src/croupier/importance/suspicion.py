@@ -15,8 +15,11 @@ __all__ = ["suspicions"]
 #: Standard errors beyond which something is said: a chance of one in two million.
 _BEYOND: Final = 5.0
 
-#: A mean of p/q that is below 1 by less than this is no gap that anybody would mind.
+#: A mean of p/q that differs from 1 by less than this is nothing that anybody would mind.
 _GAP: Final = 1e-3
+
+#: Places where p is 0 that no draw has shown may put the mean above 1 by 20/n, once in e^20.
+_UNSEEN: Final = 20.0
 
 
 def suspicions(
@@ -64,7 +67,12 @@ def suspicions(
             found.append(
                 f"no proposal reaches all of the target: the mean of p/mixture is {mean[0]:.4g} "
                 f"where it must be 1, so {1 - mean[0]:.3g} of the target was never drawn: "
-                "add a wider proposal"
+                "add a wider proposal, or mend a density that is not normalised"
+            )
+        elif mean[0] > 1 + max(_BEYOND * float(error[0]), _GAP, _UNSEEN / len(source)):
+            found.append(
+                "the points do not follow the densities, or a density is not normalised, and "
+                f"every estimate is biased: the mean of p/mixture must be 1, and is {mean[0]:.4g}"
             )
     return found
 

@@ -166,7 +166,13 @@ def test_arms_of_module_functions_travel_to_workers() -> None:
         (lambda: Family.tilted(None, [1]), "f must be a function"),
         (lambda: Family.simulated(None, [1]), "simulate must be a function"),
         (lambda: Family.tilted(square, [1, 2], names=["a"]), "2 proposals need as many names"),
-        (lambda: Family.tilted(square, [1, 1]), "a name of its own"),
+        (lambda: Family.tilted(square, [1, 1]), "a name of its own, .* or give names="),
+        (lambda: Family(stats.norm(), [stats.norm()], costs=5), "one number per proposal, got 5"),
+        (lambda: Family.tilted(square, [1], directions="x"), r"must be numbers \(d, 1\), got 'x'"),
+        (
+            lambda: Family.tilted(square, [1], directions=[[1], [1, 2]]),
+            "directions must be numbers",
+        ),
     ],
 )
 def test_what_is_no_family_is_refused(make: object, message: str) -> None:
@@ -202,6 +208,17 @@ def nowhere(x: np.ndarray) -> np.ndarray:
         (Family(stats.norm(), [stats.norm()], lambda x: x / 0.0), "the integrand is -?inf at x = "),
         (Family(stats.norm(), [stats.norm()], lambda x: x.mean()), r"integrand .* of shape \(\)"),
         (Family(stats.norm(), [stats.norm()], lambda x: x * 1j), "integrand returned complex128"),
+        (
+            Family(stats.norm(), [stats.norm()], lambda x: np.ma.masked_less(x, 0)),
+            "the integrand returned a masked array",
+        ),
+        (Family.tilted(lambda x: x, [1]), r"integrand returned float64 of shape \(\d+, 1\)"),
+        (Family.tilted(lambda x: x[:, 0] * 1j, [1]), "integrand returned complex128"),
+        (Family.tilted(lambda x: x[:, 0] / 0.0, [1]), r"integrand is -?inf at the statistic \["),
+        (
+            Family.simulated(lambda rng, size, normal: np.zeros(size), [1]),
+            r"must return a pair \(values, statistic\), got ndarray",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero")
@@ -219,5 +236,7 @@ def test_a_density_of_another_shape_is_named() -> None:
 
 def test_a_simulation_of_another_shape_is_named() -> None:
     family = Family.simulated(lambda rng, size, normal: (np.zeros(size), np.zeros((size, 2))), [1])
-    with pytest.raises(cr.CroupierError, match=r"a statistic \(\d+, 1\), got arrays of shape"):
+    with pytest.raises(cr.ArmError, match=r"a statistic \(\d+, 1\), got an array of shape"):
         cr.estimate(family.arms(), draws=100, rng=7)
+    with pytest.raises(cr.ArmError, match="arm 'shift=1': simulate must return a statistic"):
+        family.pmc(100, rng=7)

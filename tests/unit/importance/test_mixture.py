@@ -204,6 +204,18 @@ def test_densities_of_e_to_the_minus_2000_are_fine() -> None:
     assert abs(result.value - math.exp(0.5)) < 4 * result.stderr
 
 
+@pytest.mark.parametrize("log_scale", [-2000.0, 2000.0])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_value_that_no_double_holds_is_not_given_without_a_word(log_scale: float) -> None:
+    here = Normal(0.0).logpdf
+    huge = Family(lambda x: here(x) + log_scale, {"a": Normal(0.0), "b": Normal(1.0)})
+    with pytest.warns(cr.CroupierWarning, match=rf"about e\^{log_scale:.0f}, beyond"):
+        result = huge.estimate(draws=1000, rng=7)
+    assert result.value == (0 if log_scale < 0 else math.inf)
+    by_logs = cr.estimate(huge.arms(log=True), draws=1000, log=True, rng=7)
+    assert by_logs.log_value == pytest.approx(log_scale, abs=0.1)
+
+
 def test_huge_weights_of_a_useless_proposal_do_no_harm() -> None:
     # Where the second proposal draws, f p/q of it is e^1000 at times: the mixture never sees it.
     far = Family(
@@ -275,6 +287,7 @@ def test_draws_that_do_not_tell_fit_nothing() -> None:
     x = np.array([[1.0], [2.0], [3.0]])
     assert fitted(x, np.zeros(3)) is None
     assert fitted(x, np.array([0.0, 1.0, 0.0])) is None
+    assert fitted(1e200 * x, np.ones(3)) is None
 
 
 def test_names_of_fitted_proposals_are_free() -> None:

@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import croupier as cr
 from croupier.importance import Family
 from croupier.importance.population import collected, weighed
+
+pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
 #: E exp(x) = exp(1/2); the shift 1 makes every draw the same.
 FAMILY = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
@@ -61,6 +64,24 @@ def test_draws_are_met_and_the_running_estimate_ends_at_the_value() -> None:
     assert run.proportions.sum(axis=1) == pytest.approx(1)
     assert run.interval[0] < run.value < run.interval[1]
     assert FAMILY.pmc(2500, 1000, rng=7).value == run.value
+
+
+def test_proportions_may_be_given_by_name() -> None:
+    by_name = dict(zip(FAMILY.names, [0.2, 0.5, 0.3], strict=True))
+    run = FAMILY.pmc(500, 100, proportions=by_name, rng=7)
+    assert run.value == FAMILY.pmc(500, 100, proportions=[0.2, 0.5, 0.3], rng=7).value
+    with pytest.raises(cr.PlanError, match="must have the names of the proposals"):
+        FAMILY.pmc(500, 100, proportions={"here": 1.0}, rng=7)
+
+
+def test_what_no_proposal_reaches_is_said() -> None:
+    gap = Family(stats.norm(), {"right": stats.uniform(0, 4)}, np.square)
+    with pytest.warns(cr.CroupierWarning, match="no proposal reaches all of the target"):
+        run = gap.pmc(2000, rng=7)
+    assert str(run).splitlines()[-1].startswith("warning: no proposal reaches")
+    blind = Family.tilted(lambda x: x[:, 0] > 50, [0, 1])
+    with pytest.warns(cr.CroupierWarning, match="every draw of f p/q is 0"):
+        blind.pmc(200, rng=7)
 
 
 def test_it_prints_a_table() -> None:

@@ -53,6 +53,18 @@ def test_a_target_that_no_proposal_reaches_is_seen() -> None:
     assert found.startswith("no proposal reaches all of the target: the mean of p/mixture is 0.7")
 
 
+def test_densities_that_are_all_too_small_are_seen() -> None:
+    # A single proposal is its own mixture: only the target, which is normalised, gives it away.
+    (found,) = look({"q0": (stats.norm(0.3, 1), stats.norm(0, 2))}, stats.norm(0, 1))
+    assert found.startswith("the points do not follow the densities, or a density is not normalis")
+    assert "mean of p/mixture must be 1, and is 1.5" in found
+
+
+def test_zeros_of_the_target_that_no_draw_has_shown_are_no_mistake() -> None:
+    for seed in range(100):
+        assert look(honest(stats.uniform(0, 1)), stats.uniform(0, 0.99), each=100, seed=seed) == []
+
+
 def test_a_gap_in_one_proposal_that_another_fills_is_fine() -> None:
     assert look(honest(stats.uniform(0, 1), stats.uniform(0, 2)), stats.uniform(0, 2)) == []
 
