@@ -6,7 +6,6 @@ import doctest
 import re
 from collections.abc import Callable
 from pathlib import Path
-from statistics import geometric_mean
 from types import ModuleType
 
 import numpy as np
@@ -267,8 +266,7 @@ def test_the_annealing_kernel_was_as_fast_as_wanted_when_it_was_measured() -> No
     assert len(rows) == 2 * len(logistic.ROWS)
     for features in ("standardised", "raw"):
         ratios = [float(row["ratio"]) for row in rows if row["features"] == features]
-        assert geometric_mean(ratios) >= logistic.WANTED
-        assert min(ratios) > 3
+        assert min(ratios) >= logistic.WANTED
     assert all(float(row["largest difference in log w"]) < 1e-9 for row in rows)
 
 
