@@ -90,8 +90,11 @@ def population(case: Integral, draws: int, seed: int, steps: int = 10) -> float:
         targets.append(log_fp)
         weights = np.exp(log_fp - proposal.multi_evaluate(x))
         if weights.any():
-            with contextlib.redirect_stderr(io.StringIO()):  # it prints what it cannot update
-                adapted = gaussian_pmc(x, proposal, weights, rb=True)
+            try:
+                with contextlib.redirect_stderr(io.StringIO()):  # it prints what it cannot update
+                    adapted = gaussian_pmc(x, proposal, weights, rb=True)
+            except ValueError:
+                continue  # a component whose covariance became NaN: it goes on as it was
             if np.isfinite(adapted.weights).all() and adapted.weights.any():
                 adapted.weights[:] = np.clip(adapted.weights / adapted.weights.sum(), 0, 1)
                 proposal = adapted
