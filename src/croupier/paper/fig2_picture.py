@@ -40,10 +40,10 @@ NAMES: Final = {
     "kl-ucb": "KL-UCB",
     "thompson": "Thompson",
     DEFAULT: "croupier's default",
-    "pmc-100": "population Monte Carlo, 100",
-    "pmc-1000": "the same, 1000",
-    "pmc-printed-100": "as printed, 100",
-    "pmc-printed-1000": "the same, 1000 ",
+    "pmc-100": "PMC, 100",
+    "pmc-1000": "PMC, 1000",
+    "pmc-printed-100": "printed PMC, 100",
+    "pmc-printed-1000": "printed PMC, 1000",
     MIXTURE: "croupier's mixture",
     BEST: "best arm in hindsight",
 }
@@ -55,8 +55,8 @@ _DASHES: Final = {
 }
 
 _KEY: Final = (
-    "dots: squared errors of the runs, ± 1 standard error; "
-    "lines: as the draws of each arm imply, where the estimate is their mean"
+    "dots: squared errors of the runs, ± 1 standard error; lines: as the draws of each arm imply, "
+    "where the estimate is their mean; PMC: population Monte Carlo"
 )
 
 
@@ -88,7 +88,7 @@ def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) 
         shown = {label: line for label, line in lines.items() if not str(label).startswith("_")}
         figure.legend(
             shown.values(), [str(label) for label in shown], loc="outside lower center",
-            ncols=3 * len(strikes), frameon=False, fontsize=10, title=_KEY, title_fontsize=8.5,
+            ncols=2 * len(strikes), frameon=False, fontsize=10, title=_KEY, title_fontsize=8.5,
         )  # fmt: skip
     return figure
 
