@@ -29,8 +29,7 @@ from croupier.combine import Combiner
 from croupier.errors import PlanError
 from croupier.policies import Policy
 from croupier.result import Result
-from croupier.run import estimate
-from croupier.strata import Settings
+from croupier.run import ArmSettings, estimate
 
 __all__ = ["evidence", "ladder"]
 
@@ -62,7 +61,7 @@ def evidence(
     vectorised: bool | None = None,
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
-    **settings: Unpack[Settings],
+    **settings: Unpack[ArmSettings],
 ) -> Result:
     """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict
 
 from croupier.allocator import Allocator
 from croupier.arms.base import Arm, ArmLike, as_arms
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         """A table that a run can be conducted at."""
 
 
-__all__ = ["Budget", "budget_of", "conduct", "estimate", "staff_for"]
+__all__ = ["ArmSettings", "Budget", "Settings", "budget_of", "conduct", "estimate", "staff_for"]
 
 #: How long an interrupted run waits for the batches that are out, in seconds.
 GRACE: Final = 3.0
@@ -127,6 +127,35 @@ class Budget:
         if self.cost is not None:
             rules.append(out_of_cost(self.cost))
         return rules
+
+
+class Settings(TypedDict, total=False):
+    """The settings that every run has, at whichever table; `estimate` describes them."""
+
+    seconds: float | None
+    cost: float | None
+    atol: float | None
+    rtol: float | None
+    confidence: float
+    anytime: bool
+    clock: Clock
+    rng: RandomLike
+    workers: int | None
+    executor: ExecutorLike | None
+    width: int | None
+    store: str | os.PathLike[str] | Store | None
+    progress: bool | None
+    callback: Callable[[Progress], object] | None
+
+
+class ArmSettings(Settings, total=False):
+    """Those of a run of independent arms, `estimate` itself aside from policy and combiner."""
+
+    draws: float | None
+    objective: Sequence[float] | None
+    log: bool
+    batch: Batching
+    keep_values: bool
 
 
 def estimate(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,43 +11,15 @@ from croupier.arms.base import Arm, ArmLike, as_arms
 from croupier.combine import Stratified
 from croupier.draws import Floats
 from croupier.errors import PlanError
-from croupier.plan import Batching, Clock
 from croupier.policies import MCUCB, Policy
 from croupier.policies.base import objective_weights
 from croupier.result import Result
-from croupier.run import estimate
-from croupier.seeds import RandomLike
-from croupier.table import Progress
+from croupier.run import ArmSettings, estimate
 
 if TYPE_CHECKING:
-    from croupier.engines import ExecutorLike
-    from croupier.store.log import Store
+    pass
 
-__all__ = ["Settings", "optimal_shares", "regret", "stratify"]
-
-
-class Settings(TypedDict, total=False):
-    """The settings that `stratify` has in common with `estimate`, which describes them."""
-
-    draws: float | None
-    seconds: float | None
-    cost: float | None
-    atol: float | None
-    rtol: float | None
-    confidence: float
-    anytime: bool
-    objective: Sequence[float] | None
-    log: bool
-    batch: Batching
-    clock: Clock
-    keep_values: bool
-    rng: RandomLike
-    workers: int | None
-    executor: ExecutorLike | None
-    width: int | None
-    store: str | os.PathLike[str] | Store | None
-    progress: bool | None
-    callback: Callable[[Progress], object] | None
+__all__ = ["optimal_shares", "regret", "stratify"]
 
 
 def stratify(
@@ -56,7 +27,7 @@ def stratify(
     weights: Mapping[str, float] | Sequence[float],
     *,
     policy: str | Policy = MCUCB.name,
-    **settings: Unpack[Settings],
+    **settings: Unpack[ArmSettings],
 ) -> Result:
     """Spend a budget on strata with known weights, most where it takes most from the error.
 

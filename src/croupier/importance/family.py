@@ -24,9 +24,20 @@ from croupier.importance.proposals import (
     is_normalised,
     numbers_of,
 )
-from croupier.importance.running import Settings, run_mixture
+from croupier.importance.running import run_mixture
 from croupier.importance.side import SHOWN
+from croupier.importance.spaces import (
+    Free,
+    Moved,
+    Space,
+    Tilt,
+    directions_of,
+    first_column,
+    names_of_shifts,
+    shifts_of,
+)
 from croupier.result import Result
+from croupier.run import Settings
 from croupier.seeds import RandomLike
 
 __all__ = ["Family"]
@@ -72,7 +83,7 @@ class Family:
             raise PlanError(f"f must be a function of the points, got {f!r}")
         self._log_target = as_log_density(target)
         self._integrand = f
-        self._space: _Space | None = None
+        self._space: Space | None = None
         self._means: Floats | None = None
 
     @classmethod
@@ -99,11 +110,11 @@ class Family:
         >>> abs(result.value - erfc(4) / 2) < 4 * result.stderr
         True
         """
-        means = _shifts(shifts)
-        columns = None if directions is None else _orthonormal(directions, means.shape[1])
+        means = shifts_of(shifts)
+        columns = None if directions is None else directions_of(directions, means.shape[1])
         if not callable(f):
             raise PlanError(f"f must be a function of the points, got {f!r}")
-        return cls.simulated(_Tilt(f, columns), means, names=names, costs=costs)
+        return cls.simulated(Tilt(f, columns), means, names=names, costs=costs)
 
     @classmethod
     def simulated(
@@ -131,23 +142,23 @@ class Family:
         >>> family.names
         ('shift=0', 'shift=1', 'shift=2', 'shift=3')
         """
-        means = _shifts(shifts)
+        means = shifts_of(shifts)
         if not callable(simulate):
             raise PlanError(f"simulate must be a function (rng, size, normal), got {simulate!r}")
-        space = _Space(simulate, means.shape[1])
-        named = _named(means) if names is None else tuple(names)
+        space = Space(simulate, means.shape[1])
+        named = names_of_shifts(means) if names is None else tuple(names)
         if len(named) != len(means):
             raise PlanError(f"{len(means)} proposals need as many names, got {named!r}")
         moved = {
-            name: _Moved(space, Normal(mean), name) for name, mean in zip(named, means, strict=True)
+            name: Moved(space, Normal(mean), name) for name, mean in zip(named, means, strict=True)
         }
         if len(moved) != len(means):
             raise PlanError(
                 f"every proposal needs a name of its own, got {named!r}: leave out what is there "
                 "twice, or give names="
             )
-        standard = _Moved(space, Normal(np.zeros(means.shape[1])), "")
-        family = cls(standard.logpdf, moved, _first_column, normalised=True, costs=costs)
+        standard = Moved(space, Normal(np.zeros(means.shape[1])), "")
+        family = cls(standard.logpdf, moved, first_column, normalised=True, costs=costs)
         family._space, family._means = space, means
         return family
 
@@ -199,9 +210,9 @@ class Family:
 
     def _learned(self, normal: Normal, name: str) -> Proposal:
         if self._space is not None:
-            return _Moved(self._space, normal, name)
+            return Moved(self._space, normal, name)
         like = np.asarray(self.proposals[0].sample(np.random.default_rng(0), 1))
-        return _Free(normal, like.shape[1:])
+        return Free(normal, like.shape[1:])
 
     def _integrated(self, x: Any, log_p: Floats, name: str) -> tuple[Floats, Floats]:
         """Return log |f p| and the sign of f; f may be anything where p is zero."""
@@ -374,113 +385,6 @@ class _Draw:
         if self.log:
             return Draws(log_values=values, costs=self.cost, extra=extra)
         return Draws(values, self.cost, extra)
-
-
-@dataclass(frozen=True)
-class _Space:
-    """The points of a simulation: one column with the integrand, then the statistic."""
-
-    simulate: Callable[[np.random.Generator, int, Normal], tuple[Any, Any]]
-    dimension: int
-
-    def draw(self, rng: np.random.Generator, size: int, normal: Normal, name: str) -> Floats:
-        both: Any = self.simulate(rng, size, normal)
-        if not isinstance(both, tuple) or len(both) != 2:
-            message = f"simulate must return a pair (values, statistic), got {type(both).__name__}"
-            raise ArmError(message, arm=name, value=both)
-        value, statistic = numbers_of(both[0], size, name), np.asarray(both[1], float)
-        if statistic.shape == (size,) and self.dimension == 1:
-            statistic = statistic[:, None]
-        if statistic.shape != (size, self.dimension):
-            message = (
-                f"simulate must return a statistic ({size}, {self.dimension}), "
-                f"got an array of shape {statistic.shape}"
-            )
-            raise ArmError(message, arm=name, value=statistic)
-        return np.column_stack((value, statistic))
-
-
-@dataclass(frozen=True)
-class _Moved:
-    """The simulation with its statistic drawn from a normal distribution."""
-
-    space: _Space
-    normal: Normal
-    name: str
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return self.space.draw(rng, size, self.normal, self.name)
-
-    def logpdf(self, x: Floats) -> Floats:
-        return self.normal.logpdf(x[:, 1:])
-
-
-@dataclass(frozen=True)
-class _Free:
-    """A normal distribution of points of any shape."""
-
-    normal: Normal
-    shape: tuple[int, ...]
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        return self.normal.sample(rng, size).reshape(size, *self.shape)
-
-    def logpdf(self, x: Floats) -> Floats:
-        return self.normal.logpdf(x)
-
-
-def _first_column(x: Floats) -> Floats:
-    return x[:, 0]
-
-
-@dataclass(frozen=True)
-class _Tilt:
-    """Standard normal points of which some directions are moved."""
-
-    f: Callable[[Floats], Any]
-    directions: Floats | None
-
-    def __call__(self, rng: np.random.Generator, size: int, normal: Normal) -> tuple[Any, Floats]:
-        if self.directions is None:
-            x = normal.sample(rng, size)
-            return self.f(x), x
-        x = rng.standard_normal((size, len(self.directions)))
-        along = x @ self.directions
-        moved = normal.place(along)
-        x += (moved - along) @ self.directions.T
-        return self.f(x), moved
-
-
-def _shifts(given: Any) -> Floats:
-    try:
-        shifts = np.array(given, float)
-    except (TypeError, ValueError):
-        raise PlanError(f"shifts must be J numbers, or J points (J, m), got {given!r}") from None
-    if shifts.ndim == 1:
-        shifts = shifts[:, None]
-    if shifts.ndim != 2 or 0 in shifts.shape or not np.isfinite(shifts).all():
-        raise PlanError(f"shifts must be J finite numbers, or J points (J, m), got {given!r}")
-    return shifts
-
-
-def _named(shifts: Floats) -> tuple[str, ...]:
-    if shifts.shape[1] == 1:
-        return tuple(f"shift={shift:g}" for shift in shifts[:, 0])
-    return tuple(f"q{j}" for j in range(len(shifts)))
-
-
-def _orthonormal(given: Any, m: int) -> Floats:
-    try:
-        columns = np.array(given, float)
-    except (TypeError, ValueError):
-        raise PlanError(f"directions must be numbers (d, {m}), got {given!r}") from None
-    if columns.ndim == 1:
-        columns = columns[:, None]
-    if columns.ndim != 2 or columns.shape[1] != m:
-        raise PlanError(f"directions must be (d, {m}), as many columns as a shift has numbers")
-    if not np.allclose(columns.T @ columns, np.eye(m), atol=1e-9):
-        raise PlanError("directions must have orthonormal columns: divide a single one by its norm")
-    return columns
 
 
 def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:

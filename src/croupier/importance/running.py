@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,26 +26,7 @@ if TYPE_CHECKING:
     from croupier.importance.family import Family
     from croupier.store.log import Store
 
-__all__ = ["Settings", "run_mixture"]
-
-
-class Settings(TypedDict, total=False):
-    """The settings that a mixture has in common with `cr.estimate`, which describes them."""
-
-    seconds: float | None
-    cost: float | None
-    atol: float | None
-    rtol: float | None
-    confidence: float
-    anytime: bool
-    clock: Clock
-    rng: RandomLike
-    workers: int | None
-    executor: ExecutorLike | None
-    width: int | None
-    store: str | os.PathLike[str] | Store | None
-    progress: bool | None
-    callback: Callable[[Progress], object] | None
+__all__ = ["run_mixture"]
 
 
 def run_mixture(
