@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from croupier.answer import result_of, shaped, stderr_of
+from croupier.answer import Estimate, estimate_of, result_of, shaped
 from croupier.arms.base import Learner
-from croupier.combine import Combiner, as_combiner, name_of, pool
+from croupier.combine import Combiner, Pooled, as_combiner, name_of, pool
 from croupier.draws import Batch, Draws, Floats, Outcome
 from croupier.errors import ArmError, PlanError
 from croupier.history import History, Rows
-from croupier.intervals import Anytime, FixedSize, Interval, half_width
+from croupier.intervals import Anytime, FixedSize, Interval
 from croupier.lane import Lane
 from croupier.ledger import Ledger
-from croupier.logs import exp_of, log_of, quiet, relative
+from croupier.logs import quiet
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.plan import STRATA, Plan
 from croupier.policies import MCUCB, Policy, as_policy, describe
@@ -121,6 +122,8 @@ class Allocator:
         self._asked = self._told = 0
         self._reported = 0.0
         self._booking = False
+        self._pooled: tuple[int, Pooled] | None = None
+        self._estimated: Estimate | None = None
         self._lane: Lane | None = None
         if not self._learners and not self._interval.looking:
             self._lane = Lane.of(plan, self._policy, self._policy_state)
@@ -382,8 +385,7 @@ class Allocator:
                     self._states[outcome.arm] = learner.learn(state, learned)
             self._told += 1
             if self.interval.looking:
-                pooled = pool(self._ledger, self._combiner)
-                self._interval = self._interval.look(pooled, self.plan.confidence)
+                self._interval = self._interval.look(self._pool(), self.plan.confidence)
             self._decide()
 
     # -- the lane
@@ -471,7 +473,7 @@ class Allocator:
         interval = replace(self.interval, **_but(snapshot["interval"], "name"))  # type: ignore[type-var]
         ledger = Ledger.from_state(snapshot["ledger"], self._ledger)
         tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
-        self._ledger, self._interval = ledger, interval
+        self._ledger, self._interval, self._pooled = ledger, interval, None
         self._history.take(rows)
         self._tails = {self._index[name]: tail for name, tail in tails.items()}
         self._told = self._asked = snapshot["told"]
@@ -492,45 +494,37 @@ class Allocator:
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands, on what was told in ticket order without a gap."""
-        ledger, interval, scalar = self.ledger, self.interval, self._history.scalar
-        told = self._told
+        ledger, told = self.ledger, self._told
 
         def look() -> Look:
             if told != (self._told if self._lane is None else len(self._lane.values)):
                 raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
             if ledger.origin is None:
                 raise PlanError("nothing has been told yet: there is no estimate")
-            if self.plan.log:
-                with quiet():
-                    return self._look_at_logs(interval)
-            pooled = pool(ledger, self._combiner)
-            half = half_width(interval, pooled, self.plan.confidence)
-            numbers = (
-                ledger.value_of(pooled.mean),
-                ledger.spread_of(stderr_of(pooled)),
-                ledger.spread_of(half),
-            )
-            value, stderr, width = (shaped(number, scalar) for number in numbers)
-            return Look(value, stderr, width, interval.ready(pooled))
+            seen, scalar = self._estimate(), self._history.scalar
+            value, stderr = shaped(seen.value, scalar), shaped(seen.stderr, scalar)
+            width, ready = shaped(seen.half_width, scalar), seen.interval.ready(seen.pooled)
+            logs = None if seen.logs is None else tuple([shaped(row, scalar) for row in seen.logs])
+            return Look(value, stderr, width, ready, logs)
 
         draws, cost = int(ledger.draws), ledger.spent
         leader = self.plan.names[int(ledger.cost.argmax())]
         return Progress(draws, cost, self._reported, told, seconds, leader, look)
 
-    def _look_at_logs(self, interval: Interval) -> Look:
-        ledger, scalar = self._ledger, self._history.scalar
-        pooled = pool(ledger, self._combiner)
-        mean, error = pooled.mean, stderr_of(pooled)
-        half = half_width(interval, pooled, self.plan.confidence)
-        value, stderr, width = (exp_of(x, ledger.exponent) for x in (mean, error, half))
-        logs = log_of(mean, ledger.exponent), relative(error, mean), relative(half, mean)
-        return Look(
-            shaped(value, scalar),
-            shaped(stderr, scalar),
-            shaped(width, scalar),
-            interval.ready(pooled),
-            tuple(shaped(number, scalar) for number in logs),
-        )
+    def _pool(self) -> Pooled:
+        """Combine the arms, once for all that look at what was told."""
+        if self._pooled is None or self._pooled[0] != self._told:
+            self._pooled = self._told, pool(self._ledger, self._combiner)
+        return self._pooled[1]
+
+    def _estimate(self) -> Estimate:
+        """Return the estimate from all that was told, made once as well."""
+        with quiet() if self.plan.log else nullcontext():
+            pooled, known = self._pool(), self._estimated
+            if known is None or known.pooled is not pooled or known.interval is not self.interval:
+                known = estimate_of(self.plan, self._ledger, pooled, self.interval)
+                self._estimated = known
+            return known
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""
@@ -538,6 +532,7 @@ class Allocator:
         history = self._history.view(self.interval)
         # An interrupt may have torn the ledger, never a row of the history.
         ledger = history.ledger() if self._booking else self._ledger
+        whole = not self._booking and not self._arrived and ledger.origin is not None
         if self._arrived:  # told, but some older ticket is still out
             ledger = ledger.copy()
             history.own()
@@ -548,7 +543,10 @@ class Allocator:
                 history.append(self._index[outcome.arm], outcome)
         if ledger.origin is None:
             raise PlanError("nothing has been told yet: there is no result")
-        result = result_of(self.plan, ledger, history, self._combiner, self.interval, self._tails)
+        seen = self._estimate() if whole else None
+        result = result_of(
+            self.plan, ledger, history, self._combiner, self.interval, self._tails, seen
+        )
         out = self._out if self._lane is None else self._lane.out()
         if not out:
             return result

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, Unpack
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
 
 from croupier.arms.annealed import (
     KERNELS,
-    PILOT,
     Annealed,
     Custom,
     Kernel,
@@ -20,21 +21,32 @@ from croupier.arms.annealed import (
 )
 from croupier.arms.base import ArmLike
 from croupier.arms.fitted import Fitted, check_mass
-from croupier.arms.models import Frozen, LogLikelihood, Model, Pair, Prior, PriorLike, model_of
-from croupier.arms.pilots import LEFT, Pilot, explore
+from croupier.arms.models import (
+    Frozen,
+    LogLikelihood,
+    Model,
+    Pair,
+    Prior,
+    PriorLike,
+    model_of,
+    pilot_stream,
+)
+from croupier.arms.pilots import LEFT, Pilot, Start, explore
 from croupier.arms.slices import Slice
 from croupier.arms.walks import Autoregression, RandomWalk
-from croupier.checks import count_of, positive
+from croupier.checks import count_of, fraction_of, positive
 from croupier.combine import Combiner
 from croupier.errors import PlanError
+from croupier.intervals import ManyLooks
+from croupier.plan import Batching
 from croupier.policies import Policy
 from croupier.result import Result
-from croupier.run import ArmSettings, estimate
+from croupier.run import ArmSettings, budget_of, estimate
 
 __all__ = ["evidence", "ladder"]
 
 #: Chains of a first call: where many go in step, a call costs far more than a chain.
-OPENING: Final = 300
+OPENING: Final = 400
 
 #: The first calls of all arms take at most this share of a budget of evaluations, or the arm
 #: that is dearest, and not the one that is best, would have most of it.
@@ -45,6 +57,11 @@ _AIMS: Final = (2.0, 0.7, 0.25)
 
 #: Without a pilot's word: a geometric ladder.
 _PLAIN: Final = (16, 64, 256)
+
+#: Plain draws of the prior are enough if so many times those that a first look calls for are no
+#: more than this: fewer than a pilot and the first calls of its arms would take.
+_SAFE: Final = 1.5
+_SOON: Final = 1000
 
 #: Arms that a pilot expects to be so many times worse than the best are left out.
 _HOPELESS: Final = 50.0
@@ -68,7 +85,8 @@ def evidence(
     A short pilot finds where the posterior's mass is. Its word makes a ladder of arms, all of
     them exactly unbiased for Z: plain sampling of the prior, sampling from a law fitted to the
     posterior, and annealed importance sampling with few and with many temperatures. The budget
-    then goes to those that turn out to be best.
+    then goes to those that turn out to be best. Where a tolerance is given that plain sampling of
+    the prior will reach at once, it is tried first, and the pilot waits until that was wrong.
 
     Args:
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
@@ -98,8 +116,11 @@ def evidence(
     >>> bool(abs(result.log_value - truth) < 4 * result.log_stderr)
     True
     """
+    if unknown := settings.keys() - ArmSettings.__annotations__.keys():
+        raise TypeError(f"evidence() got an unexpected keyword argument {min(unknown)!r}")
     if settings.get("log", True) is not True:
         raise PlanError("the evidence is estimated in logs: leave log out")
+    budget = budget_of(settings.get("draws"), settings.get("seconds"), settings.get("cost"))
     arms = ladder(
         log_likelihood,
         prior,
@@ -108,20 +129,36 @@ def evidence(
         kernel=kernel,
         sweeps=sweeps,
         vectorised=vectorised,
-        cost="evaluations" if settings.get("cost") is not None else None,
+        cost="evaluations" if budget.cost is not None else None,
+        precision=_precision(settings),
+        most=budget.draws,
     )
-    if arms[0].model.vectorised:
-        settings.setdefault("batch", _opening(arms, settings.get("cost")))
+    settings.setdefault("batch", _opening(arms, budget.cost))
     settings["log"] = True
     named: list[ArmLike] = list(arms)
     return estimate(named, policy=policy, combine=combine, **settings)
 
 
-def _opening(arms: Sequence[Annealed | Fitted], cost: float | None) -> int:
+def _precision(settings: ArmSettings) -> float | None:
+    """Return the standard error of log Z that stops a run, None if none does or is known."""
+    given = (("atol", settings.get("atol")), ("rtol", settings.get("rtol")))
+    known = [positive(name, value, zero=True) for name, value in given if value is not None]
+    wanted = max(known, default=0.0)
+    if not wanted or settings.get("anytime") or "batch" in settings or settings.get("cost"):
+        return None
+    confidence = fraction_of("confidence", settings.get("confidence", 0.95))
+    return wanted / ManyLooks.quantile(confidence)
+
+
+def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
     """Return how many chains the first call of each arm has."""
+    if isinstance(arms[-1], Later):
+        return arms[-1].after
+    if not arms[-1].model.vectorised:
+        return "growing"
     if cost is None:
         return OPENING
-    each = sum(1 if isinstance(arm, Fitted) else arm.evaluations for arm in arms)
+    each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
     return int(np.clip(_FIRST * positive("cost", cost) / each, 4, OPENING))
 
 
@@ -135,8 +172,13 @@ def ladder(
     sweeps: int = 1,
     vectorised: bool | None = None,
     cost: Literal["evaluations"] | None = None,
-) -> list[Annealed | Fitted]:
+    precision: float | None = None,
+    most: int | None = None,
+) -> list[Rung]:
     """Return the arms that `evidence` plays, those first from which a pilot expects most.
+
+    If a standard error of `precision` will do, and plain draws of the prior promise it soon, and
+    within `most` of them: these, and one arm that a pilot chooses when it is first called.
 
     >>> import scipy.stats as st
     >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
@@ -163,8 +205,16 @@ def ladder(
         raise PlanError("schedule is for a ladder of your own: give temperatures= too")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
     if temperatures is None and _doubtful(model.prior):
-        check_mass(model, np.random.default_rng(PILOT))
-    pilot = explore(model, np.random.default_rng(PILOT))
+        check_mass(model, pilot_stream())
+    rng = pilot_stream()
+    first = Start.of(model, rng)
+    if temperatures is None and precision is not None:
+        enough = math.ceil(_SAFE * first.enough(precision, ManyLooks.least_df))
+        if enough <= _SOON and (most is None or enough <= most):
+            options.update(vectorised=model.vectorised)
+            later = partial(_piloted, log_likelihood, prior, **options)
+            return [_plain(model, Slice(2 * model.spread)), Later(later, enough)]
+    pilot = explore(model, rng, first)
     if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         numbers = _PLAIN if temperatures is None else _each(temperatures)
@@ -203,6 +253,45 @@ def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
     return Custom(kernel, model.name)
 
 
+@dataclass(frozen=True, eq=False)
+class Later:
+    """An arm that a pilot chooses when it is first called, in every process the same.
+
+    Before it, `after` plain draws of the prior are made.
+    """
+
+    make: Callable[[], Annealed | Fitted]
+    after: int
+
+    #: What `estimate` must be told by log=True.
+    logs: ClassVar[bool] = True
+    __name__: ClassVar[str] = "piloted"
+
+    @cached_property
+    def arm(self) -> Annealed | Fitted:
+        """The arm that the pilot has chosen."""
+        return self.make()
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return the log-weights of `size` draws."""
+        return self.arm(rng, size)
+
+
+#: An arm of a ladder.
+Rung: TypeAlias = Annealed | Fitted | Later
+
+
+def _piloted(log_likelihood: LogLikelihood, prior: PriorLike, **options: Any) -> Annealed | Fitted:
+    """Return the best of a ladder's arms, as a pilot sees it, but for plain draws of the prior."""
+    arms = ladder(log_likelihood, prior, **options)
+    return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")
+
+
+def _plain(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
+    """Return plain sampling of the prior; nothing moves there."""
+    return Annealed(model.named("prior"), np.array([0.0, 1.0]), moves, costs=costs)
+
+
 class _Builder(NamedTuple):
     """Makes arms from what a pilot found."""
 
@@ -217,18 +306,17 @@ class _Builder(NamedTuple):
         model, betas = self.model.named(f"ais-{temperatures}"), self.pilot.betas(temperatures)
         return Annealed(model, betas, self.moves, self.sweeps, self.costs)
 
-    def ladder(self) -> list[Annealed | Fitted]:
+    def ladder(self) -> list[Rung]:
         """Return arms in the order of what they are expected to cost, times their variance."""
-        plain = Annealed(
-            self.model.named("prior"), np.array([0.0, 1.0]), self.moves, self.sweeps, self.costs
-        )
-        fitted = Fitted(self.model.named("fitted"), self.pilot.levels[-1], self.costs)
+        plain = _plain(self.model, self.moves, costs=self.costs)
+        model, pilot = self.model.named("fitted"), self.pilot
+        fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
         expected: list[tuple[float, Annealed | Fitted]] = [
             (self.pilot.excess, plain),
             (2 * _excess(fitted, self.pilot), fitted),
         ]
         # A level in one step adds -log(LEFT) to the variance of a log-weight, in r steps 1/r of it.
-        levels = len(self.pilot.levels) - 1
+        levels = len(self.pilot.levels)
         whole = levels**2 * -math.log(LEFT)
         wanted = (math.ceil(whole / aim) for aim in _AIMS)
         for steps in sorted({max(2, steps) for steps in wanted}):
@@ -236,7 +324,7 @@ class _Builder(NamedTuple):
             expected.append((2 * steps * variance, self.annealed(steps + 1)))
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)
-        hopeful = [arm for score, arm in expected if score <= _HOPELESS * best]
+        hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
         # Whatever the pilot thinks of the fitted law: some arm must not depend on it.
         rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
         return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
@@ -247,11 +335,12 @@ def _excess(fitted: Fitted, pilot: Pilot) -> float:
 
     With r = prior x likelihood/q there, E[r] = Z (1 + variance/Z^2) and E[1/r] = 1/Z.
     """
-    chains = pilot.chains
-    alive = pilot.weights * (chains.likelihood > -np.inf) > 0
-    prior, weights = chains.prior[alive], pilot.weights[alive]
-    r = prior + chains.likelihood[alive] - fitted.log_density(chains.points[alive], prior)
+    points, prior, likelihood = pilot.chains.points, pilot.chains.prior, pilot.chains.likelihood
+    weights = pilot.weights
+    if not (alive := weights > 0).all():
+        points, prior, likelihood = points[alive], prior[alive], likelihood[alive]
+        weights = weights[alive]
+    r = prior + likelihood - fitted.log_density(points, prior)
     r -= r.max()
-    weights = weights / weights.sum()
     with np.errstate(over="ignore"):
         return max(float((weights @ np.exp(r)) * (weights @ np.exp(-r)) - 1), 1e-3)

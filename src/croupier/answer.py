@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import nullcontext
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +21,43 @@ from croupier.policies.base import objective_weights
 from croupier.result import ArmRow, ArmRows, Result, log_ends
 from croupier.tails import Tail
 
-__all__ = ["result_from", "result_of", "rows_of", "shaped", "stderr_of"]
+__all__ = [
+    "Estimate",
+    "estimate_of",
+    "result_from",
+    "result_of",
+    "rows_of",
+    "shaped",
+    "stderr_of",
+]
+
+
+class Estimate(NamedTuple):
+    """An estimate with its error, made once for all that read it: arrays of d numbers.
+
+    `logs` has the rows log(value), its standard error and its half-width, in a run of logs.
+    """
+
+    pooled: Pooled
+    interval: Interval
+    value: Floats
+    stderr: Floats
+    half_width: Floats
+    logs: Floats | None
+
+
+def estimate_of(plan: Plan, ledger: Ledger, pooled: Pooled, interval: Interval) -> Estimate:
+    """Return the estimate in the user's units; pooled numbers are relative to the ledger."""
+    scaled = np.array(
+        (pooled.mean, stderr_of(pooled), half_width(interval, pooled, plan.confidence))
+    )
+    if not plan.log:
+        value, (stderr, half) = ledger.value_of(scaled[0]), ledger.spread_of(scaled[1:])
+        return Estimate(pooled, interval, value, stderr, half, None)
+    mean = scaled[0]
+    logs = np.array((log_of(mean, ledger.exponent), *relative(scaled[1:], mean)))
+    value, stderr, half = exp_of(scaled, ledger.exponent)
+    return Estimate(pooled, interval, value, stderr, half, logs)
 
 
 def result_of(
@@ -29,46 +67,36 @@ def result_of(
     combiner: Combiner,
     interval: Interval,
     tails: Mapping[int, Tail],
+    estimate: Estimate | None = None,
 ) -> Result:
-    """Return the result of a run that has told what the ledger knows."""
-    if plan.log:
-        with quiet():
-            return _result(plan, ledger, history, combiner, interval, tails)
-    return _result(plan, ledger, history, combiner, interval, tails)
-
-
-def _result(
-    plan: Plan,
-    ledger: Ledger,
-    history: History,
-    combiner: Combiner,
-    interval: Interval,
-    tails: Mapping[int, Tail],
-) -> Result:
-    pooled = pool(ledger, combiner)
-    rows = rows_of(plan, ledger, pooled, history)
-    warnings, agreement = doubts(plan, ledger, pooled, tails)
-    return result_from(plan, ledger, pooled, history, interval, rows, warnings, agreement)
+    """Return the result of a run that has told what the ledger knows; `estimate` if it is known."""
+    with quiet() if plan.log else nullcontext():
+        own = ledger.copy()
+        estimate = estimate or estimate_of(plan, own, pool(own, combiner), interval)
+        rows = rows_of(plan, own, estimate.pooled, history)
+        warnings, agreement = doubts(plan, own, estimate.pooled, tails)
+        return result_from(plan, own, estimate, history, rows, warnings, agreement)
 
 
 def result_from(
     plan: Plan,
     ledger: Ledger,
-    pooled: Pooled,
+    estimate: Estimate,
     history: History,
-    interval: Interval,
     rows: ArmRows,
     warnings: Sequence[str],
     agreement: Floats,
     unit: Ledger | None = None,
 ) -> Result:
-    """Return the result of an estimate; `unit` is the ledger that it is relative to, if another."""
-    scalar, unit = history.scalar, ledger.copy() if unit is None else unit
-    half = half_width(interval, pooled, plan.confidence)
+    """Return the result of an estimate, which keeps the ledger.
+
+    `unit` is the ledger that the estimate is relative to, if another.
+    """
+    scalar = history.scalar
     p = agreement[0]
-    answer = _estimate_of_logs if plan.log else _estimate
+    answer = _answer if estimate.logs is None else _answer_of_logs
     return Result(
-        **answer(unit, pooled, half, scalar),
+        **answer(estimate, scalar),
         confidence=plan.confidence,
         draws=int(ledger.draws),
         cost=ledger.spent,
@@ -80,36 +108,51 @@ def result_from(
         history=history,
         plan=plan,
         seed=plan.seed,
-        _ledger=unit,
-        _pooled=pooled,
-        _interval=interval,
+        _ledger=unit or ledger,
+        _pooled=estimate.pooled,
+        _interval=estimate.interval,
     )
 
 
-def _estimate(ledger: Ledger, pooled: Pooled, half: Floats, scalar: bool) -> dict[str, Any]:
-    value, half = ledger.value_of(pooled.mean), ledger.spread_of(half)
+def _answer(estimate: Estimate, scalar: bool) -> dict[str, Any]:
+    value, half = estimate.value, estimate.half_width
     return {
         "value": shaped(value, scalar),
-        "stderr": shaped(ledger.spread_of(stderr_of(pooled)), scalar),
+        "stderr": shaped(estimate.stderr, scalar),
         "interval": (shaped(value - half, scalar), shaped(value + half, scalar)),
     }
 
 
-def _estimate_of_logs(ledger: Ledger, pooled: Pooled, half: Floats, scalar: bool) -> dict[str, Any]:
+def _answer_of_logs(estimate: Estimate, scalar: bool) -> dict[str, Any]:
     """Return the estimate on both scales; the interval is symmetric on that of the logs."""
-    stderr, ends = stderr_of(pooled), log_ends(ledger, pooled, half)
+    assert estimate.logs is not None
+    log, error, half = estimate.logs
+    ends = log_ends(log, half)
+    low, high = np.exp(ends)
     return {
-        "value": shaped(exp_of(pooled.mean, ledger.exponent), scalar),
-        "stderr": shaped(exp_of(stderr, ledger.exponent), scalar),
-        "interval": tuple(shaped(np.exp(end), scalar) for end in ends),
-        "log_value": shaped(log_of(pooled.mean, ledger.exponent), scalar),
-        "log_stderr": shaped(relative(stderr, pooled.mean), scalar),
-        "log_interval": tuple(shaped(end, scalar) for end in ends),
+        "value": shaped(estimate.value, scalar),
+        "stderr": shaped(estimate.stderr, scalar),
+        "interval": (shaped(low, scalar), shaped(high, scalar)),
+        "log_value": shaped(log, scalar),
+        "log_stderr": shaped(error, scalar),
+        "log_interval": (shaped(ends[0], scalar), shaped(ends[1], scalar)),
     }
 
 
 def rows_of(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> ArmRows:
-    """Return what is known of every arm by itself, and its weight in the estimate."""
+    """Return what is known of every arm by itself, and its weight in the estimate.
+
+    The rows are made when somebody reads them: ledger and history must not change any more.
+    """
+    return ArmRows(partial(_rows, plan, ledger, pooled, history))
+
+
+def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> list[ArmRow]:
+    with quiet() if plan.log else nullcontext():
+        return _rows_now(plan, ledger, pooled, history)
+
+
+def _rows_now(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> list[ArmRow]:
     s2, price, scalar = ledger.variance, ledger.price, history.scalar
     V = s2 @ objective_weights(plan, ledger, s2)
     known = (ledger.count > 1) & (V > 0)
@@ -154,7 +197,7 @@ def rows_of(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> Arm
                 },
             )
         )
-    return ArmRows(rows)
+    return rows
 
 
 def stderr_of(pooled: Pooled) -> Floats:

@@ -7,6 +7,7 @@ import numbers
 import operator
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, TypeAlias, get_args
 
 from croupier.errors import PlanError
@@ -32,7 +33,7 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
     """Return the names of the arms: strings, at least one, no two alike."""
     if (
         isinstance(value, str)
-        or not isinstance(value, Sequence)
+        or not isinstance(value, tuple | Sequence)
         or not all(isinstance(one, str) for one in value)
     ):
         raise PlanError(f"{name} must be a sequence of strings, got {value!r}")
@@ -44,16 +45,18 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
 
 def unique_names(names: Sequence[str]) -> None:
     """Refuse two arms of one name."""
-    name, times = Counter(names).most_common(1)[0]
-    if times > 1:
+    if len(set(names)) < len(names):
+        name, times = Counter(names).most_common(1)[0]
         raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
 
 
 def choice(name: str, value: object, allowed: Any) -> None:
     """Refuse a value that is not one of a Literal's."""
-    options = get_args(allowed)
-    if value not in options:
+    if value not in (options := _options(allowed)):
         raise PlanError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+
+
+_options = cache(get_args)
 
 
 def fraction_of(name: str, value: object) -> float:
@@ -154,6 +157,8 @@ def shares_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | N
 
 
 def _number(name: str, value: object) -> float:
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise PlanError(f"{name} must be a number, got {value!r}")
     try:

@@ -36,6 +36,9 @@ Combiner: TypeAlias = Callable[[Ledger], Floats]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
+#: Weights sum to 1 as nearly as this.
+_ROUNDING: Final = 1e-5
+
 
 def mean(ledger: Ledger) -> Floats:
     """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
@@ -73,6 +76,8 @@ def guarded(ledger: Ledger) -> Floats:
     n = ledger.count[:, None]
     leader = int(ledger.cost.argmax())
     s2, x = ledger.variance, ledger.mean
+    if np.count_nonzero(n) == 1:  # nothing but the leader was drawn
+        return np.where(n > 0, np.ones_like(x), 0.0)
     s2_leader = s2[leader]
     spread = 2 / ledger.df
     forgiven = s2 * np.exp(-1.5 * np.sqrt(spread + spread[leader]))
@@ -80,7 +85,8 @@ def guarded(ledger: Ledger) -> Floats:
     apart = np.abs(x - x[leader]) - 2 * np.sqrt(s2_leader / n[leader])
     v = np.maximum(v, n * np.square(np.maximum(apart, 0.0)) / 4)
     v = np.where(s2 == 0, v.max(axis=0), v)
-    price = np.nan_to_num(ledger.price, nan=1.0)
+    price = ledger.price
+    price = np.where(np.isnan(price), 1.0, price)
     weights = n * np.minimum((price / price[leader])[:, None], s2_leader / np.maximum(v, _TINY))
     weights[leader] = n[leader]
     weights = np.where(s2_leader > 0, weights, n)
@@ -183,9 +189,10 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
             f"the combiner's weights must have the shape {ledger.mean.shape} or {(len(ledger),)}, "
             f"got {weights.shape} from {combiner!r}"
         )
-    weights = np.broadcast_to(weights, ledger.mean.shape)
+    if weights.shape != ledger.mean.shape:
+        weights = np.broadcast_to(weights, ledger.mean.shape)
     total = weights.sum(axis=0)
-    if not np.allclose(total, 1, atol=1e-9):  # NaN is not close to anything
+    if not (np.abs(total - 1) <= _ROUNDING).all():  # NaN is not close to anything
         raise PlanError(f"the combiner's weights must sum to 1, got {total} from {combiner!r}")
     x, s2 = ledger.mean, ledger.variance
     n = np.maximum(ledger.count, 1)[:, None]

@@ -32,11 +32,13 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
     where there is nothing to compare. It finds gross errors, not small biases.
     """
     leader = int(ledger.cost.argmax())
+    p = np.full(ledger.mean.shape[1], np.nan)
+    if _is_alone(leader, ledger):
+        return p, leader
     s2, df, x = ledger.variance, ledger.df, ledger.mean
     fit = (s2 > 0) & (df >= FEW)
     tested = fit & fit[leader]
     tested[leader] = False
-    p = np.full(s2.shape[1], np.nan)
     if not tested.any():
         return p, leader
     error = s2 / np.maximum(ledger.count, 1)[:, None]
@@ -49,6 +51,10 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
     known = comparisons > 0
     p[known] = np.minimum(1.0, tail.min(axis=0)[known] * comparisons[known])
     return p, int(tail.min(axis=1).argmin())
+
+
+def _is_alone(leader: int, ledger: Ledger) -> bool:
+    return bool(ledger.count[leader] == ledger.draws)
 
 
 def _two_sided(t: Floats, df: Floats) -> Floats:
@@ -70,14 +76,15 @@ def doubts(
     warnings = []
     names, varies = plan.names, pooled.varies
     p, odd = agreement(ledger) if pooled.shared else (np.full(varies.shape, np.nan), 0)
-    if not varies.all():
+    known = pooled.df if (everywhere := bool(varies.all())) else pooled.df[varies]
+    if not everywhere:
         warnings.append(_nothing_varies(ledger, pooled))
-    if varies.any() and (pooled.df[varies] < FEW).any():
+    if known.size and (least := known.min()) < FEW:
         warnings.append(
-            f"the error bar rests on {pooled.df[varies].min():.0f} effective degrees of freedom "
+            f"the error bar rests on {least:.0f} effective degrees of freedom "
             "and may be too short: draw more"
         )
-    if varies.any() and ledger.draws < 2 * len(names):
+    if known.size and ledger.draws < 2 * len(names):
         warnings.append(
             f"{int(ledger.draws)} draws do not suffice to draw each of {len(names)} arms twice: "
             "which arm is best is a guess, and the error bar is worth little; "
@@ -85,7 +92,7 @@ def doubts(
         )
     weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
     warnings.extend(_flat(names, ledger, varies, weights))
-    low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
+    low = float(np.fmin.reduce(p)) * len(p)  # NaN, if nothing could be tested
     if low < _CLEARLY:
         leader = names[int(ledger.cost.argmax())]
         warnings.append(
@@ -133,6 +140,8 @@ def _flat(
 ) -> list[str]:
     """Warn of arms that never varied, in all components or in one that has a weight."""
     still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
+    if not still.any():
+        return []
     found = []
     if varies.any() and (flat := _where(still.all(axis=1))):
         found.append(
@@ -152,6 +161,8 @@ def _flat(
 def _far_off(ledger: Ledger) -> list[int]:
     """Return the arms more than ten joint standard errors from the leader, untested or not."""
     leader = int(ledger.cost.argmax())
+    if _is_alone(leader, ledger):
+        return []
     error = ledger.variance / np.maximum(ledger.count, 1)[:, None]
     apart = np.abs(ledger.mean - ledger.mean[leader])
     far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
@@ -186,17 +197,15 @@ def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
     # Of strata, a weight says little about a part in the error: all of them count.
     enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
-    counted = _where((pooled.weights >= enough).any(axis=1))
+    counted = [arm for arm in _where((pooled.weights >= enough).any(axis=1)) if arm in tails]
     shapes = {}
     for arm in counted:
-        shape = np.array([np.nan])
-        if arm in tails:
-            shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()
-        shapes[arm] = float(np.nanmax(shape)) if np.isfinite(shape).any() else 0.0
+        shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()
+        shapes[arm] = float(np.fmax.reduce(shape))  # NaN, if nothing is known
     found = [arm for arm in counted if shapes[arm] > 0.5]
     if not found:
         return []
-    worst = max(shapes.values())
+    worst = max(shapes[arm] for arm in found)
     sure = "looks infinite" if worst > 0.7 else "may be infinite"
     return [
         f"the variance of {_listed(plan.names, found)} {sure} (Pareto shape of the extreme draws "
@@ -205,7 +214,8 @@ def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
 
 
 def _where(mask: np.ndarray) -> list[int]:
-    return [int(k) for k in np.flatnonzero(mask)]
+    found: list[int] = mask.nonzero()[0].tolist()
+    return found
 
 
 def _listed(names: Sequence[str], arms: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,13 +110,19 @@ class ManyLooks:
 
     name = "many-looks"
     looking = False
+    least_df: ClassVar[float] = 100.0
+
+    @staticmethod
+    def quantile(confidence: float) -> float:
+        """Return the half-width in standard errors, of many draws."""
+        return normal_quantile(1 - (1 - confidence) / 4)
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
-        z = normal_quantile(1 - (1 - confidence) / 4)
-        return np.maximum(z, FixedSize().multiplier(pooled, confidence))
+        fixed = FixedSize().multiplier(pooled, confidence)
+        return np.maximum(self.quantile(confidence), fixed)
 
     def ready(self, pooled: Pooled) -> bool:
-        needed = np.maximum(100.0, 20 / np.square(pooled.weights).sum(axis=0))
+        needed = np.maximum(self.least_df, 20 / np.square(pooled.weights).sum(axis=0))
         return bool(pooled.varies.all() and (pooled.df >= needed).all())
 
     def look(self, pooled: Pooled, confidence: float) -> ManyLooks:

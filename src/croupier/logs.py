@@ -7,6 +7,7 @@ everything behind this door works on draws of any size, and nothing over- or und
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -64,20 +65,17 @@ class LogTally:
             shapes = f"{self._shape}, then {logs.shape[1:]}"
             message = f"returned draws of shape {shapes} in one batch"
             raise ArmError(message, arm=arm, ticket=ticket, value=logs.shape)
-        with np.errstate(invalid="ignore"):
-            top = np.atleast_1d(logs.max(axis=0))
-            if not (top <= _MOST).all() or ((top < -_MOST) & (top > -np.inf)).any():
+        with np.errstate(invalid="ignore", under="ignore", over="ignore"):
+            top = logs.max(axis=0)
+            k, unit = _unit_of(float(top)) if logs.ndim == 1 else _units_of(top)
+            if k is None:
                 _refuse(logs, arm, ticket)
-        none = top == -np.inf
-        k = np.where(none, 0.0, np.ceil(np.where(none, 0.0, top) / _LN2))
-        with quiet():
             scaled = np.exp((logs - k * _LN2_HIGH) - k * _LN2_LOW)
         scaled[scaled < _NOTHING] = 0.0
         tally = Tally()
         tally.add(scaled, arm=arm, ticket=ticket)
-        mean, m2, m3, m4 = rescaled(tally.moments(), np.array(tally.exponent, ndmin=1))
-        moments = np.array((mean + tally.origin, m2, m3, m4))
-        unit = np.where(none, EMPTY, k.astype(np.int64))
+        mean, m2, m3, m4 = rescaled(_rows(tally), tally.exponent)
+        moments = np.array((mean + tally.origin, m2, m3, m4)).reshape(4, -1)
         if self.count:
             common = np.maximum(self.exponent, unit)
             with quiet():
@@ -93,6 +91,31 @@ class LogTally:
         """Return the rows mean, M2, M3, M4 about 0, in units of ``2**exponent``."""
         moments: Floats = self._moments
         return moments
+
+
+def _rows(tally: Tally) -> Any:
+    """Return the moments of a tally: numbers if it is one of numbers, which are faster."""
+    moments = tally.moments()
+    return moments.ravel().tolist() if isinstance(tally.exponent, int) else moments
+
+
+def _unit_of(top: float) -> tuple[float | None, Ints]:
+    """Return the k of the unit 2^k from the largest log, and it as an exponent; None: no log."""
+    if top == -math.inf:
+        return 0.0, np.full(1, EMPTY)
+    if not -_MOST <= top <= _MOST:
+        return None, np.full(1, EMPTY)
+    k = math.ceil(top / _LN2)
+    return float(k), np.array([k])
+
+
+def _units_of(top: Floats) -> tuple[Floats | None, Ints]:
+    """Do the same for each of several components."""
+    none = top == -np.inf
+    if not (none | (np.abs(top) <= _MOST)).all():
+        return None, np.full(top.shape, EMPTY)
+    k = np.where(none, 0.0, np.ceil(np.where(none, 0.0, top) / _LN2))
+    return k, np.where(none, EMPTY, k.astype(np.int64))
 
 
 def _refuse(logs: Floats, arm: str, ticket: int) -> NoReturn:
@@ -142,6 +165,8 @@ def relative(deviation: Floats, mean: Floats) -> Floats:
     array([0.05,  inf,  nan])
     """
     positive = mean > 0
-    missing = np.where(np.isnan(deviation), np.nan, np.inf)
     with np.errstate(over="ignore"):
+        if positive.all():
+            return np.asarray(deviation / mean)
+        missing = np.where(np.isnan(deviation), np.nan, np.inf)
         return np.asarray(np.divide(deviation, mean, out=missing, where=positive))

@@ -117,9 +117,12 @@ class Plan:
         """Return one checked entry per arm; none at all means that none is known."""
         given = getattr(self, name)
         arms = len(self.names)
-        if isinstance(given, str) or not isinstance(given, Sequence) or len(given) not in (0, arms):
+        row = isinstance(given, tuple | Sequence) and not isinstance(given, str)
+        if not row or len(given) not in (0, arms):
             raise PlanError(f"{name} needs one entry per arm, {arms}, got {given!r}")
-        return tuple(check(name, entry) for entry in given or [None] * arms)
+        return tuple(
+            [None if entry is None else check(name, entry) for entry in given or [None] * arms]
+        )
 
     @property
     def opening(self) -> int:

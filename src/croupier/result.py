@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Sequence, ValuesView
+from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
-from itertools import chain
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -83,10 +83,24 @@ class ArmRows:
 
     A mapping but for one thing: ``for row in rows`` goes over the rows, not over their names,
     which are ``rows.keys()``. ``in``, ``get`` and ``items`` go by name, as in any mapping.
+    They are made when they are first read.
     """
 
-    def __init__(self, rows: Sequence[ArmRow]) -> None:
-        self._rows = {row.name: row for row in rows}
+    def __init__(self, make: Callable[[], Sequence[ArmRow]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _rows(self) -> dict[str, ArmRow]:
+        rows = {row.name: row for row in self._make()}
+        for row in rows.values():
+            _freeze(getattr(row, name) for name in (*_WIDE, "values"))
+        return rows
+
+    def __getstate__(self) -> list[ArmRow]:
+        return list(self)
+
+    def __setstate__(self, rows: list[ArmRow]) -> None:
+        self._make = partial(list, rows)
 
     def __getitem__(self, name: str) -> ArmRow:
         try:
@@ -128,6 +142,12 @@ class ArmRows:
         return f"ArmRows({list(self._rows.values())!r})"
 
 
+def _freeze(numbers: Iterable[Any]) -> None:
+    for each in numbers:
+        if isinstance(each, np.ndarray):
+            each.setflags(write=False)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """What a run returns: numbers for scalar draws, read-only arrays of length d for vectors.
@@ -167,11 +187,7 @@ class Result:
 
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))
-        own = (self.value, self.stderr, *self.interval, self.agreement, *logs)
-        rows = ([getattr(row, name) for name in (*_WIDE, "values")] for row in self.arms)
-        for numbers in chain(own, *rows):
-            if isinstance(numbers, np.ndarray):
-                numbers.setflags(write=False)
+        _freeze((self.value, self.stderr, *self.interval, self.agreement, *logs))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -203,7 +219,8 @@ class Result:
 
     def _log_ends(self, level: float) -> tuple[Floats, Floats]:
         half = half_width(self._interval, self._pooled, fraction_of("level", level))
-        return log_ends(self._ledger, self._pooled, half)
+        mean = self._pooled.mean
+        return log_ends(log_of(mean, self._ledger.exponent), relative(half, mean))
 
     def __repr__(self) -> str:
         from croupier.views import content
@@ -345,12 +362,11 @@ _ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name not in ("values", 
 _WIDE = ("mean", "stderr", "variance", *_LOG_COLUMNS)
 
 
-def log_ends(ledger: Ledger, pooled: Pooled, half: Floats) -> tuple[Floats, Floats]:
+def log_ends(log: Floats, width: Floats) -> tuple[Floats, Floats]:
     """Return both ends of the interval of log(mean), log(mean) ± half/mean.
 
     Better for skewed draws than the logs of mean ± half: see docs/honesty.md.
     """
-    log, width = log_of(pooled.mean, ledger.exponent), relative(half, pooled.mean)
     if not (infinite := np.isinf(width)).any():
         return log - width, log + width
     known = np.where(infinite, 0.0, width)

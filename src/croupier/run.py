@@ -245,7 +245,7 @@ def estimate(
     chosen, combiner = as_policy(policy), as_combiner(combine)
     scarce = budget.draws is not None and budget.draws < 10 * len(named)
     plan = Plan(
-        names=tuple(str(arm.name) for arm in named),
+        names=tuple([str(arm.name) for arm in named]),
         seed=seed_from(rng),
         unit=budget.unit,
         policy=describe(chosen),
@@ -257,9 +257,9 @@ def estimate(
         first=2 if scarce else 4,
         clock=clock,
         keep_values=keep_values,
-        versions=tuple(arm.version for arm in named),
-        bounds=tuple(arm.bounds for arm in named),
-        cost_bounds=tuple(arm.cost_bounds for arm in named),
+        versions=tuple([arm.version for arm in named]),
+        bounds=tuple([arm.bounds for arm in named]),
+        cost_bounds=tuple([arm.cost_bounds for arm in named]),
         weights=weights_known_to(combiner),
         log=log,
     )

@@ -78,7 +78,8 @@ def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
             half, wanted = progress.half_width, np.maximum(atol, rtol * np.abs(progress.value))
         else:
             wanted = max(atol, rtol)
-        return "tolerance" if np.all(half <= wanted) else None
+        enough = half <= wanted
+        return "tolerance" if enough is True or np.all(enough) else None
 
     return rule
 

@@ -5,6 +5,7 @@ A shape k above 1/2 means an infinite variance: the error bar of such an arm can
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ __all__ = ["Tail", "extremes_of", "pareto_shape"]
 _KEPT_PER_BATCH: Final = 64
 _KEPT_OF_VECTORS: Final = 32
 _KEPT_PER_ARM: Final = 4
+
+#: In place of -inf, the log of zero.
+_MOST: Final = float(np.finfo(float).max)
 
 #: Fewer draws than this say nothing about a tail.
 _LEAST_DRAWS: Final = 100
@@ -99,7 +103,8 @@ class Tail:
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
         self._mark_gaps()
-        return self._shapes(np.concatenate(self._parts), self._low, self._high)
+        values = np.concatenate(self._parts)
+        return np.fmax(self._above(values, self._high), self._above(-values, -self._low))
 
     def shape_of_logs(self) -> Floats:
         """Return the shape of draws whose logs these are, in units of the largest draw."""
@@ -107,23 +112,16 @@ class Tail:
             return self.shape()
         self._mark_gaps()
         logs = np.concatenate(self._parts)
-        top = logs.max(axis=0)
-        top = np.where(np.isfinite(top), top, 0.0)
+        top = np.maximum(logs.max(axis=0), -_MOST)
         with np.errstate(under="ignore", over="ignore"):
-            values, low, high = (np.exp(x - top) for x in (logs, self._low, self._high))
-        return self._shapes(values, low, high)
+            return self._above(np.exp(logs - top), np.exp(self._high - top))  # the rest is bounded
 
-    def _shapes(self, values: Floats, lowest: Any, highest: Any) -> Floats:
+    def _above(self, values: Floats, highest: Any) -> Floats:
+        """Return the shape of each component's upper end, complete from `highest` on."""
         most = _KEPT_PER_ARM * _kept(values)
-        tail = int(min(0.2 * self.inspected, 3 * np.sqrt(self.inspected), most))
-        lows = np.broadcast_to(lowest, values.shape[1])
-        highs = np.broadcast_to(highest, values.shape[1])
-        shapes = []
-        for column, low, high in zip(values.T, lows, highs, strict=True):
-            above = np.sort(column[column >= high])[-tail:]
-            below = np.sort(-column[column <= low])[-tail:]
-            shapes.append(np.fmax(pareto_shape(above), pareto_shape(below)))
-        return np.array(shapes)
+        tail = int(min(0.2 * self.inspected, 3 * math.sqrt(self.inspected), most))
+        ends = zip(values.T, np.full(values.shape[1], highest), strict=True)
+        return np.array([pareto_shape(np.sort(own[own >= high])[-tail:]) for own, high in ends])
 
 
 def pareto_shape(largest: Floats) -> float:
@@ -138,19 +136,19 @@ def pareto_shape(largest: Floats) -> float:
     0.9
     """
     x = np.sort(largest)
-    x = x[1:] - x[0] if len(x) else x
+    x = x[1:] - x[:1]
     x = x[x > 0]
     n = len(x)
-    if n < 20 or np.count_nonzero(np.diff(x)) < 20:
+    if n < 20 or np.count_nonzero(x[1:] - x[:-1]) < 20:
         return float("nan")
     x = x / x[-1]  # scale-free: no power of the draws can overflow
-    m = 30 + int(np.sqrt(n))
+    m = 30 + math.isqrt(n)
     theta = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * x[(n + 1) // 4])
-    k = np.log1p(-theta[:, None] * x).mean(axis=1)
+    k = np.log1p(-theta[:, None] * x).sum(axis=1) / n
     # As theta goes to 0, -theta/k goes to 1/mean(x): an exponential tail.
-    rate = np.divide(-theta, k, out=np.full(m, 1 / x.mean()), where=k != 0)
+    rate = np.divide(-theta, k, out=np.full(m, n / x.sum()), where=k != 0)
     likelihood = n * (np.log(rate) - k - 1)
     weight = np.exp(likelihood - likelihood.max())
-    theta_hat = float((theta * weight).sum() / weight.sum())
-    shape = float(np.log1p(-theta_hat * x).mean())
+    theta_hat = float(theta @ weight / weight.sum())
+    shape = float(np.log1p(-theta_hat * x).sum()) / n
     return (n * shape + 5.0) / (n + 10.0)

@@ -22,6 +22,7 @@ from croupier.arms.models import (
     PriorLike,
     is_compiled,
     model_of,
+    pilot_stream,
 )
 from croupier.arms.pilots import explore
 from croupier.arms.slices import Chains, Evaluate, Slice, widths_of
@@ -40,9 +41,6 @@ KERNELS: Final = ("slice", "random-walk", "autoregressive")
 
 #: So many chains go in step: arrays stay in the cache, and memory does not grow with a batch.
 BLOCK: Final = 1000
-
-#: The stream of the pilot that sets the steps of a random walk: the same in every process.
-PILOT: Final = 0x7069
 
 
 class Kernel(Protocol):
@@ -218,7 +216,7 @@ def ais(
         if not callable(spread):
             moves.at(1.0, model.dimensions)
     else:
-        pilot = explore(model, np.random.default_rng(PILOT))
+        pilot = explore(model, pilot_stream())
         if pilot is None:
             raise PlanError(
                 f"arm {title!r}: the likelihood is 0 at (nearly) all points of a pilot from the "

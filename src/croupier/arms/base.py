@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias
+from types import FunctionType, MethodType
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from croupier.draws import Draws
 from croupier.errors import PlanError
 
 __all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]
+
+#: The flags of code that is not run by a call.
+_NOT_AT_ONCE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class Learner(Protocol):
@@ -168,6 +172,9 @@ def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> Non
     arm = "an arm" if name is None else f"arm {name!r}"
     if not callable(draw):
         raise PlanError(f"{arm} is not callable: {draw!r}; an arm is a function (rng, size)")
+    expected = 2 if learner is None else 3
+    if _plainly_takes(draw, expected):
+        return
     if inspect.iscoroutinefunction(draw) or inspect.isasyncgenfunction(draw):
         raise PlanError(f"{arm} is a coroutine; an arm is a plain function that returns its values")
     if inspect.isgeneratorfunction(draw):
@@ -176,11 +183,22 @@ def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> Non
         signature = inspect.signature(draw)
     except (TypeError, ValueError):
         return  # a builtin without a signature: the first call will show
-    expected = 2 if learner is None else 3
     if not _takes(signature, expected):
         hint = "; wrap a function of one draw in cr.scalar" if _takes(signature, 1) else ""
         called = "(rng, size)" if learner is None else "(rng, size, state)"
         raise PlanError(f"{arm} must take {called}, but its signature is {signature}{hint}")
+
+
+def _plainly_takes(draw: Any, arguments: int) -> bool:
+    """Tell whether it is beyond doubt: most arms are, and a signature takes a while to make."""
+    call = draw if isinstance(draw, FunctionType | MethodType) else type(draw).__call__
+    function = call.__func__ if isinstance(call, MethodType) else call
+    if not isinstance(function, FunctionType) or hasattr(draw, "__wrapped__"):
+        return False
+    code, given = function.__code__, arguments + (function is not draw)
+    needed = code.co_argcount - len(function.__defaults__ or ())
+    fits = needed <= given <= code.co_argcount and not code.co_kwonlyargcount
+    return fits and not code.co_flags & _NOT_AT_ONCE and not hasattr(draw, "__signature__")
 
 
 def _takes(signature: inspect.Signature, arguments: int) -> bool:

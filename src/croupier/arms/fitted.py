@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -20,24 +21,32 @@ from croupier.errors import PlanError
 
 __all__ = ["Fitted", "check_mass", "log_mass"]
 
-#: The share of the prior in the mixture, Student's degrees of freedom, and how much wider than
-#: the pilot's points the law is: too wide costs little, too narrow makes for rare large weights.
+#: The share of the prior in the mixture, and Student's degrees of freedom.
 SHARE: Final = 0.05
 FREEDOM: Final = 20.0
-WIDER: Final = 1.05
+
+#: The law's variance is 1.1 times that of the pilot's points, and more the less these tell of it,
+#: 1 + 3 d/(their effective number): too wide costs little, too narrow makes rare large weights.
+_WIDER: Final = 1.1
+_UNSURE: Final = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """An arm: `size` independent points from the mixture, their log-weights."""
+    """An arm: `size` independent points from the mixture, their log-weights.
+
+    `effective` is the number of independent points that the level was fitted to.
+    """
 
     model: Model
     level: Level
+    effective: float
     costs: bool = False
     block: int = 1000
 
     #: What `estimate` must be told by log=True.
     logs: ClassVar[bool] = True
+    evaluations: ClassVar[float] = 1.0
 
     @property
     def __name__(self) -> str:
@@ -53,9 +62,8 @@ class Fitted:
     def _block(self, rng: np.random.Generator, size: int) -> Floats:
         d = self.model.dimensions
         chosen = rng.random(size) < SHARE
-        scale = np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (size, 1)))
-        z = WIDER * scale * rng.standard_normal((size, d))
-        points = self.level.mean + z @ self.level.root.T
+        scale = self._wider * np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (size, 1)))
+        points = self.level.mean + (scale * rng.standard_normal((size, d))) @ self.level.root.T
         if from_prior := int(np.count_nonzero(chosen)):
             points[chosen] = self.model.start(rng, from_prior)
         prior, likelihood = self.model.evaluate(points)
@@ -63,13 +71,24 @@ class Fitted:
 
     def log_density(self, points: Floats, prior: Floats) -> Floats:
         """Return log q, given the log of the prior's density."""
+        z = (points - self.level.mean) @ self.level.inverse
+        power = (FREEDOM + self.model.dimensions) / 2
+        squares = np.einsum("ij,ij->i", z, z)
+        student = self._peak - power * np.log1p(squares / (FREEDOM * self._wider**2))
+        return np.asarray(np.logaddexp(student, math.log(SHARE) + prior))
+
+    @cached_property
+    def _wider(self) -> float:
+        """How much wider the law is than the pilot's points, as a standard deviation."""
+        return math.sqrt(_WIDER * (1 + _UNSURE * self.model.dimensions / self.effective))
+
+    @cached_property
+    def _peak(self) -> float:
+        """The log of Student's part of q at its mean."""
         d, nu = self.model.dimensions, FREEDOM
-        z = np.linalg.solve(WIDER * self.level.root, (points - self.level.mean).T)
         constant = math.lgamma((nu + d) / 2) - math.lgamma(nu / 2) - d / 2 * math.log(nu * math.pi)
-        constant -= float(np.log(WIDER * np.diag(self.level.root)).sum())
-        student = constant - (nu + d) / 2 * np.log1p(np.einsum("ij,ij->j", z, z) / nu)
-        mixed = np.logaddexp(math.log1p(-SHARE) + student, math.log(SHARE) + prior)
-        return np.asarray(mixed)
+        roots = float(np.log(self.level.root.diagonal()).sum()) + d * math.log(self._wider)
+        return math.log1p(-SHARE) + constant - roots
 
 
 def check_mass(model: Model, rng: np.random.Generator) -> None:

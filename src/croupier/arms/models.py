@@ -5,25 +5,41 @@ Both are normalised here, once, to their batch form: arrays (chains, d) in, (cha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from croupier.draws import Floats
 from croupier.errors import ArmError, PlanError
+from croupier.seeds import stream
 
-__all__ = ["LogLikelihood", "Model", "Prior", "PriorLike", "as_prior", "is_compiled", "model_of"]
+__all__ = [
+    "LogLikelihood",
+    "Model",
+    "Prior",
+    "PriorLike",
+    "as_prior",
+    "is_compiled",
+    "model_of",
+    "pilot_stream",
+]
 
 LogLikelihood: TypeAlias = Callable[[Any], Any]
 PriorLike: TypeAlias = Any
 
-#: The stream of what is looked at before anything is drawn: the same in every process.
-SPREAD: Final = 0x7370
+#: The seed of what is looked at before anything is drawn: the same in every process.
+_SEED: Final = 0x7370
 
-#: So many points of the prior are looked at.
-_LOOK: Final = 200
+#: What its streams are for: a look at the prior, a pilot.
+_LOOK: Final = 0
+_PILOT: Final = 1
+
+#: So many points of a prior are looked at.
+_POINTS: Final = 200
 
 _WAY_OUT = (
     "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
@@ -55,8 +71,11 @@ class Normal:
     def logpdf(self, points: Floats) -> Floats:
         """Return -sum(z^2)/2 - sum log(spread) - (d/2) log(2 pi)."""
         z = (points - self.mean) / self.spread
-        scale = np.log(self.spread).sum() + 0.5 * z.shape[1] * np.log(2 * np.pi)
-        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - scale)
+        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - self._scale)
+
+    @cached_property
+    def _scale(self) -> float:
+        return _scale_of(self.spread)
 
 
 @dataclass(frozen=True)
@@ -73,8 +92,17 @@ class Correlated:
     def logpdf(self, points: Floats) -> Floats:
         """Return -|root^-1 (x - mean)|^2/2 - log|root| - (d/2) log(2 pi)."""
         z = np.linalg.solve(self.root, (points - self.mean).T)
-        scale = np.log(np.diag(self.root)).sum() + 0.5 * len(z) * np.log(2 * np.pi)
-        return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - scale)
+        return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - _scale_of(self.root.diagonal()))
+
+    @property
+    def spread(self) -> Floats:
+        """The standard deviation of each coordinate."""
+        return np.asarray(np.sqrt(np.square(self.root).sum(axis=1)))
+
+
+def _scale_of(roots: Floats) -> float:
+    """Return the log of the integral of exp(-|z|^2/2), with the diagonal of a root."""
+    return float(np.log(roots).sum()) + 0.5 * len(roots) * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -182,16 +210,16 @@ def _multivariate_normal(prior: Any) -> Prior | None:
     if type(prior).__name__ != "multivariate_normal_frozen":
         return None
     mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
+    variances = covariance.diagonal()
+    if np.count_nonzero(covariance) == len(mean) and (variances > 0).all():
+        return Normal(mean, np.sqrt(variances))
     try:
-        root = np.linalg.cholesky(covariance)
+        return Correlated(mean, np.linalg.cholesky(covariance))
     except np.linalg.LinAlgError:
         raise PlanError(
             "the prior's covariance is singular, so it has no density: give it as many "
             "coordinates as it has degrees of freedom, and work out the rest in log_likelihood"
         ) from None
-    if not (covariance - np.diag(np.diag(covariance))).any():
-        return Normal(mean, np.diag(root).copy())
-    return Correlated(mean, root)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +239,13 @@ class Model:
 
     def named(self, name: str) -> Model:
         """Return the same model, under the name of another arm."""
-        return replace(self, name=name)
+        same = self.prior, self.vectorised, self.dimensions, self.spread
+        return Model(name, self.log_likelihood, *same)
 
     def start(self, rng: np.random.Generator, size: int) -> Floats:
         """Return points from the prior, (size, d)."""
+        if isinstance(self.prior, Normal | Correlated):
+            return self.prior.sample(rng, size)
         try:
             points = np.asarray(self.prior.sample(rng, size), dtype=float)
         except Exception as error:
@@ -245,6 +276,8 @@ class Model:
 
     def log_prior(self, points: Floats) -> Floats:
         """Return the prior's log-density, checked."""
+        if isinstance(self.prior, Normal | Correlated):
+            return self.prior.logpdf(points)
         what = "the prior's log-density"
         # Here and below: a function that writes to its points must not move the chains.
         try:
@@ -325,31 +358,51 @@ def model_of(
     if vectorised not in (None, True, False):
         raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
     batched = as_prior(prior)
-    points = _trial(batched, np.random.default_rng(SPREAD), _LOOK)
-    dimensions = points.shape[1]
-    if isinstance(batched, Pair) and is_compiled(batched.logpdf_function):
-        density, _ = _tried(batched.logpdf_function, points[0])
-        batched = replace(batched, by_point=density is not None and density.ndim == 0)
+    rng = stream(_SEED, _LOOK, 0)
+    if (
+        isinstance(batched, Normal | Correlated)
+        and np.isfinite(batched.mean + batched.spread).all()
+    ):
+        model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
+        points = batched.sample(rng, 4)  # a prior of ours needs no look
+    else:
+        model, points = _looked_at(name, log_likelihood, batched, rng)
+    if vectorised is None:
+        # As many as cannot be taken for the number of coordinates.
+        few = points[: 3 if model.dimensions != 3 else 4]
+        vectorised = _is_vectorised(log_likelihood, few, name)
+    return model if vectorised else replace(model, vectorised=False)
+
+
+def pilot_stream() -> np.random.Generator:
+    """Return the random numbers of a pilot: the same in every process."""
+    return stream(_SEED, _PILOT, 0)
+
+
+def _looked_at(
+    name: str, log_likelihood: LogLikelihood, prior: Prior, rng: np.random.Generator
+) -> tuple[Model, Floats]:
+    """Return the model of a prior, after a look at some points of it, and these points."""
+    points = _trial(prior, rng, _POINTS)
+    if isinstance(prior, Pair) and is_compiled(prior.logpdf_function):
+        density, _ = _tried(prior.logpdf_function, points[0])
+        prior = replace(prior, by_point=density is not None and density.ndim == 0)
     ranked = np.sort(points, axis=0)
     if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
         raise PlanError(
             f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, and so has no "
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
-    spread = (ranked[3 * _LOOK // 4] - ranked[_LOOK // 4]) / 1.349
+    spread = (ranked[3 * _POINTS // 4] - ranked[_POINTS // 4]) / 1.349
     if not (spread > 0).all():
         spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
-    model = Model(name, log_likelihood, batched, True, dimensions, spread)
-    # As many as cannot be taken for the number of coordinates.
-    few = points[: 3 if dimensions != 3 else 4]
+    model = Model(name, log_likelihood, prior, True, points.shape[1], spread)
     try:
-        model.log_prior(few)
+        model.log_prior(points[:3])
         model.started(points)
     except ArmError as error:
         raise PlanError(f"the prior cannot be evaluated: {error}; {_WAY_OUT}") from error
-    if vectorised is None:
-        vectorised = _is_vectorised(log_likelihood, few, name)
-    return replace(model, vectorised=bool(vectorised))
+    return model, points
 
 
 def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
@@ -374,21 +427,21 @@ def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
 def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
     """Find out whether a function takes points (m, d) or one point (d,): asked, not guessed.
 
-    Vectorised is what gives one number per row, the same for each row alone; what also takes one
+    Vectorised is what gives one number per row, the same for a row alone; what also takes one
     point must give the same number there.
     """
     together, trouble = _tried(function, points)
     rows = len(points)
     columns = (rows, 1) if points.shape[1] == 1 else (rows,)
-    alone = [_tried(function, point)[0] for point in points[:3]]
-    single = all(value is not None and value.size == 1 for value in alone)
-    if together is not None and together.shape in ((rows,), columns):
-        one_by_one = [_tried(function, points[i : i + 1])[0] for i in range(len(alone))]
-        if all(
-            value is not None and value.size == 1 and _same(value, together[i])
-            for i, value in enumerate(one_by_one)
-        ):
-            if single and not all(_same(value, together[i]) for i, value in enumerate(alone)):
+    fits = together is not None and together.shape in ((rows,), columns)
+    # Two numbers say more than two times -inf.
+    at = int(np.isfinite(together.ravel()).argmax()) if fits else 0
+    alone = _tried(function, points[at])[0]
+    single = alone is not None and alone.size == 1
+    if fits:
+        row = _tried(function, points[at : at + 1])[0]
+        if row is not None and row.size == 1 and _same(row, together[at]):
+            if single and not _same(alone, together[at]):
                 raise PlanError(
                     "log_likelihood takes one point and many, and does not agree with itself: "
                     "say vectorised=True or vectorised=False"
@@ -422,8 +475,9 @@ def _tried(function: LogLikelihood, points: Floats) -> tuple[Any, Exception | No
 
 
 def _same(one: Any, other: Any) -> bool:
-    first, second = np.ravel(one), np.ravel(other)
-    return bool(np.allclose(first, second, rtol=1e-6, atol=1e-9, equal_nan=True))
+    first, second = float(one.item()), float(other.item())
+    both_missing = math.isnan(first) and math.isnan(second)
+    return both_missing or math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def _number(value: Any) -> Any:

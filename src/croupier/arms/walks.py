@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,11 @@ class Level:
     mean: Floats  # (d,)
     root: Floats  # (d, d), lower triangular
     step: float = 1.0
+
+    @cached_property
+    def inverse(self) -> Floats:
+        """The inverse of the root, transposed: (points - mean) @ inverse has the covariance I."""
+        return np.asarray(np.linalg.inv(self.root).T)
 
 
 def accept(
@@ -121,7 +127,7 @@ def autoregress(
 ) -> float:
     """Move all chains once about one level; return the share that moved."""
     m, d = chains.points.shape
-    z = np.linalg.solve(level.root, (chains.points - level.mean).T).T
+    z = (chains.points - level.mean) @ level.inverse
     moved = np.sqrt(1 - level.step**2) * z + level.step * rng.standard_normal((m, d))
     correction = 0.5 * (np.einsum("ij,ij->i", moved, moved) - np.einsum("ij,ij->i", z, z))
     return accept(rng, chains, level.mean + moved @ level.root.T, beta, evaluate, correction)

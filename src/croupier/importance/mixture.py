@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.answer import result_from, rows_of, stderr_of
+from croupier.answer import estimate_of, result_from, rows_of, stderr_of
 from croupier.combine import Pooled, mean
 from croupier.draws import Batch, Floats, Outcome
 from croupier.errors import PlanError
@@ -421,12 +421,11 @@ class Mixture:
 
     def result(self) -> Result:
         """Return the answer from everything told so far."""
-        plan, ledger, history = self.plan, self._ledger, self._history.view(self.interval)
+        plan, ledger, history = self.plan, self._ledger.copy(), self._history.view(self.interval)
         late = [self._arrived[ticket] for ticket in sorted(self._arrived)]
         if not self._told and not late:
             raise PlanError("nothing has been told yet: there is no result")
         if late:  # told, but some older ticket is still out
-            ledger = ledger.copy()
             history.own()
             for outcome in late:
                 ledger.add(self._index[outcome.arm], outcome)
@@ -441,16 +440,16 @@ class Mixture:
         doubts = self._doubts(seen, weighed, pooled)
         with quiet(), np.errstate(invalid="ignore"):  # what no double holds, a doubt says
             history.looks = self._curve(len(history), weighed, pooled)
+            unit = _unit(weighed.exponent)
             return result_from(
                 plan,
                 ledger,
-                pooled,
+                estimate_of(plan, unit, pooled, self.interval),
                 history,
-                self.interval,
                 rows_of(plan, ledger, pooled, history),
                 warnings=doubts,
                 agreement=np.full(1, np.nan),  # a proposal by itself may miss a part of the target
-                unit=_unit(weighed.exponent),
+                unit=unit,
             )
 
     def _curve(self, rows: int, weighed: _Weighed, pooled: Pooled) -> Curve:
