@@ -67,8 +67,11 @@ def test_every_module_says_what_lives_in_it_and_keeps_its_promises(module: str) 
 
 @pytest.mark.parametrize(
     "package",
-    ["croupier", "croupier.arms", "croupier.paper", "croupier.policies", "croupier.simulator"],
-)
+    [
+        "croupier", "croupier.arms", "croupier.paper", "croupier.policies", "croupier.simulator",
+        "croupier.theory",
+    ],
+)  # fmt: skip
 def test_no_module_bears_the_name_of_a_public_function(package: str) -> None:
     loaded = importlib.import_module(package)
     beside = {module.name for module in pkgutil.iter_modules(loaded.__path__)}

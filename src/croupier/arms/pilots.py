@@ -165,4 +165,4 @@ def _fit(
     shrunk = d / (d + effective)
     covariance = (1 - shrunk) * covariance
     covariance.flat[:: d + 1] = variances
-    return mean, np.linalg.cholesky(covariance)
+    return mean, np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)

@@ -7,6 +7,7 @@ square of the draw. Each policy here is a bandit's own rule; `payoffs` makes its
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -22,7 +23,17 @@ from croupier.plan import Plan, Unit
 from croupier.policies.base import Choice, Random, Sprint, smallest
 from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
 
-__all__ = ["KLUCB", "MOSS", "UCB1", "UCBV", "Bandit", "Lessons", "Thompson", "Tightest"]
+__all__ = [
+    "KLUCB",
+    "MOSS",
+    "UCB1",
+    "UCBV",
+    "Bandit",
+    "IndexBandit",
+    "Lessons",
+    "Thompson",
+    "Tightest",
+]
 
 
 @dataclass(slots=True, eq=False)  # not frozen: one is made per batch, and freezing takes time
@@ -71,7 +82,7 @@ class Lessons:
 
 @dataclass(frozen=True, kw_only=True)
 class Bandit:
-    """What the bandits share: how they are paid, the first draw of every arm, what they learn.
+    """What the bandits share: how they are paid and what they learn.
 
     `payoff` is "second-moment", "variance" (from pairs), "cost-variance" (from pairs, for costs
     independent of the values) or "cost-variance-triples"; "auto" is the first where every draw
@@ -114,10 +125,21 @@ class Bandit:
         """Reduce the losses of a batch to their moments."""
         return moments_of(payoff_of(plan, self.terms()).losses(arm, draws))
 
+    def learn(self, state: Lessons, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Lessons:
+        return state.after(arm, extra)
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexBandit(Bandit, ABC):
+    """What the index policies share: every arm once, then the one with the largest upper bound."""
+
     def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if state.unseen:
-            # Every arm once; whatever is asked for before they are told goes round robin.
-            return int((ledger.count + pending).argmin()), 1
+            return first_draw(ledger, pending)
         return self.best(state)
 
     def best(self, state: Lessons) -> int:
@@ -125,24 +147,17 @@ class Bandit:
         shortfall = self.shortfall(state)
         return smallest(shortfall if state.payoff.alike else state.payoff.factor * shortfall)
 
+    @abstractmethod
     def shortfall(self, state: Lessons) -> Floats:
         """Return 1 - B for every arm, B its upper bound on the mean payoff."""
-        raise NotImplementedError
-
-    def learn(self, state: Lessons, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Lessons:
-        return state.after(arm, extra)
 
     def sprint(self, state: Lessons) -> Sprint | None:
         """Return the sprint of an index bandit that is paid draw by draw."""
         kind = type(self)
-        usual = all(getattr(kind, name) is getattr(Bandit, name) for name in _SHARED)
+        usual = all(getattr(kind, name) is getattr(IndexBandit, name) for name in _SHARED)
         if not usual or state.payoff.kind != "second-moment" or state.payoff.weights is not None:
             return None
         return _Sprint(self, state)
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
 
 
 #: What a sprint does in a way of its own: a policy that does it otherwise does not sprint.
@@ -154,7 +169,7 @@ class _Sprint:
 
     __slots__ = ("_best", "_lessons", "_loss")
 
-    def __init__(self, bandit: Bandit, lessons: Lessons) -> None:
+    def __init__(self, bandit: IndexBandit, lessons: Lessons) -> None:
         self._best, self._loss = bandit.best, lessons.payoff.loss
         self._lessons = lessons.copy()
 
@@ -174,6 +189,11 @@ class _Sprint:
         return self._lessons
 
 
+def first_draw(ledger: Ledger, pending: Floats) -> Choice:
+    """Return each arm for one draw; what is asked for before they are told goes round robin."""
+    return int((ledger.count + pending).argmin()), 1
+
+
 def moments_of(losses: Floats) -> dict[str, float]:
     """Return the number, the mean and the central sum of squares of some losses."""
     n = len(losses)
@@ -187,7 +207,7 @@ def moments_of(losses: Floats) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class UCB1(Bandit):
+class UCB1(IndexBandit):
     """UCB1: mean payoff plus sqrt(2 log t/T); `scale` is the 2 (Auer et al. 2002)."""
 
     name: ClassVar[str] = "ucb1"
@@ -202,7 +222,7 @@ class UCB1(Bandit):
 
 
 @dataclass(frozen=True)
-class UCBV(Bandit):
+class UCBV(IndexBandit):
     """UCB-V: a bound that narrows with the variance of the payoffs (Audibert et al. 2009).
 
     The bound is mean + sqrt(2 v E/T) + 3 c E/T, E = zeta log t; with `cut` it is at most 1.
@@ -225,7 +245,7 @@ class UCBV(Bandit):
 
 
 @dataclass(frozen=True)
-class KLUCB(Bandit):
+class KLUCB(IndexBandit):
     """KL-UCB: the largest mean within f(t)/T of the mean payoff, in Bernoulli divergence.
 
     Garivier and Cappé (2011); f(t) = log t + `f` log log t.
@@ -251,7 +271,7 @@ class KLUCB(Bandit):
 
 
 @dataclass(frozen=True)
-class MOSS(Bandit):
+class MOSS(IndexBandit):
     """MOSS: no logarithm in the worst case; with its `horizon`, or anytime (Audibert-Bubeck 2009).
 
     The bound is mean + sqrt(max(log(n/(K T)), 0)/T), n the horizon in payoffs, or the time.
@@ -302,7 +322,7 @@ class Thompson(Bandit):
 
 
 @dataclass(frozen=True)
-class Tightest(Bandit):
+class Tightest(IndexBandit):
     """The tightest of several upper bounds, each made to hold together with the others.
 
     `of` names index policies, or holds them: every bound is taken at a time that is as many times
@@ -324,11 +344,11 @@ class Tightest(Bandit):
         return np.asarray(np.max([policy.shortfall(later) for policy in self.of], axis=0))
 
 
-_INDEX_POLICIES: dict[str, type[Bandit]] = {p.name: p for p in (UCB1, UCBV, KLUCB, MOSS)}
+_INDEX_POLICIES: dict[str, type[IndexBandit]] = {p.name: p for p in (UCB1, UCBV, KLUCB, MOSS)}
 
 
-def _index_policy(one: Any) -> Bandit:
-    if isinstance(one, Bandit) and one.name in _INDEX_POLICIES:
+def _index_policy(one: Any) -> IndexBandit:
+    if isinstance(one, IndexBandit) and one.name in _INDEX_POLICIES:
         return one
     spec = dict(one) if isinstance(one, Mapping) else {"name": one}
     kind = _INDEX_POLICIES.get(spec.pop("name", None))

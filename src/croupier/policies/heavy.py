@@ -16,7 +16,7 @@ from croupier.ledger import Ledger
 from croupier.payoffs import payoff_of
 from croupier.plan import Plan
 from croupier.policies.base import Choice, Random, smallest
-from croupier.policies.bounded import Bandit, Lessons, moments_of
+from croupier.policies.bounded import Bandit, IndexBandit, Lessons, first_draw, moments_of
 from croupier.policies.indices import (
     catoni_mean,
     median_of_means,
@@ -31,7 +31,7 @@ RobustMean: TypeAlias = Literal["truncated", "median-of-means", "catoni"]
 
 
 @dataclass(frozen=True)
-class SubgaussianUCB(Bandit):
+class SubgaussianUCB(IndexBandit):
     """UCB for losses with a known subgaussian coefficient `sigma`; no range needed.
 
     The bound is mean + sigma sqrt(2 alpha log t/T). A loss is the square of a draw (or what
@@ -123,10 +123,10 @@ class RobustUCB(Bandit):
         losses = payoff_of(plan, self.terms()).losses(arm, draws)
         return {**moments_of(losses), "losses": losses}
 
-    def choose(self, state: _Memory, ledger: Ledger, pending: Floats, rng: Random) -> Choice:  # type: ignore[override]
+    def choose(self, state: _Memory, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         lessons = state.lessons
         if lessons.unseen:
-            return super().choose(lessons, ledger, pending, rng)
+            return first_draw(ledger, pending)
         level = 2 * math.log(max(lessons.total, 2.0))  # delta = 1/t^2
         scores = np.array([self._bound(kept.values, level) for kept in state.kept])
         return smallest(lessons.payoff.factor * scores)

@@ -1,4 +1,4 @@
-"""Theory: regret from counts, bounds against their formulas, D_inf against a primal solve."""
+"""Bounds against their formulas, D_inf against a primal solve."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import optimize
 
 from croupier import PlanError
 from croupier.intervals import bernoulli_kl
@@ -15,100 +15,17 @@ from croupier.theory import (
     ScaledBernoulli,
     TruncatedNormal,
     Uniform,
-    _divergences,
-    cost_regret,
     d_inf,
     kl_ucb_leading_term,
     lower_bound,
     minimax_order,
-    mse_regret,
-    normalised_mse,
-    regret_from_counts,
-    renewal_bounds,
     thompson_leading_term,
     ucb1_bound,
     ucbv_bound,
 )
+from croupier.theory.bounds import _divergences
 
-VARIANCES = np.array([2.0, 0.5, 3.0])
 TWO = [ScaledBernoulli(1.0), ScaledBernoulli(0.5)]
-
-
-# -- regret
-
-
-def test_the_regret_identity_is_the_regret_of_the_mean_of_fixed_counts():
-    counts = np.array([[10, 80, 10], [0, 100, 0], [40, 30, 30]])
-    n = counts.sum(axis=1)
-    mse = (counts * VARIANCES).sum(axis=1) / n**2
-    regret = regret_from_counts(counts, VARIANCES)
-    np.testing.assert_allclose(regret, mse_regret(mse, VARIANCES, n), atol=1e-9)
-    np.testing.assert_allclose(normalised_mse(counts, VARIANCES), n * mse)
-    np.testing.assert_allclose(regret / n, normalised_mse(counts, VARIANCES) - 0.5)
-    assert regret[1] == 0
-
-
-def test_with_unit_costs_the_regret_is_that_of_the_identity():
-    counts = [[10, 80, 10], [25, 50, 25]]
-    np.testing.assert_allclose(
-        cost_regret(100, counts, VARIANCES, [1, 1, 1]), regret_from_counts(counts, VARIANCES)
-    )
-
-
-def test_the_best_arm_is_that_of_least_cost_times_variance_and_has_no_regret():
-    costs = np.array([0.2, 2.0, 1.0])  # products 0.4, 1.0 and 3.0
-    alone = np.diag(600 / costs)
-    regret = cost_regret(600, alone, VARIANCES, costs)
-    np.testing.assert_allclose(regret, 600 * (costs * VARIANCES - 0.4), atol=1e-9)
-
-
-def test_renewal_bounds_hold_a_fixed_cost():
-    t = np.linspace(0.1, 10, 100)
-    low, high = renewal_bounds(t, 0.7, 0.7, 0.0)
-    rounds = np.floor(t / 0.7) + 1  # one more than have finished
-    assert (low <= rounds).all()
-    assert (rounds <= high * (1 + 1e-12)).all()
-
-
-# -- distributions
-
-
-@pytest.mark.parametrize(
-    ("distribution", "reference"),
-    [
-        (Uniform(0.2, 0.9), stats.uniform(0.2, 0.7)),
-        (TruncatedNormal(0.5, 0.2), stats.truncnorm(-2.5, 2.5, 0.5, 0.2)),
-        (TruncatedNormal(0.3, 1.0), stats.truncnorm(-0.3, 0.7, 0.3, 1.0)),
-        (TruncatedNormal(0.4, 0.001), stats.norm(0.4, 0.001)),
-        (TruncatedNormal(1.3, 0.2), stats.truncnorm(-6.5, -1.5, 1.3, 0.2)),
-        (TruncatedNormal(0.5, 0.1, 0.3, 0.8), stats.truncnorm(-2, 3, 0.5, 0.1)),
-    ],
-)
-def test_moments_by_quadrature_are_scipys(distribution, reference):
-    second, fourth = reference.moment(2), reference.moment(4)
-    assert distribution.mean == pytest.approx(reference.mean(), rel=1e-9)
-    assert distribution.variance == pytest.approx(reference.var(), rel=1e-8)
-    assert distribution.payoff_mean == pytest.approx(1 - second, rel=1e-9)
-    assert distribution.payoff_variance == pytest.approx(fourth - second**2, rel=1e-6)
-
-
-def test_two_equal_points_are_a_scaled_bernoulli():
-    arm, twin = ScaledBernoulli(0.6, 0.4), Discrete([0.1, 0.7], [0.5, 0.5])
-    assert arm.mean == pytest.approx(0.4)
-    assert arm.variance == pytest.approx(0.09)
-    for name in ("mean", "variance", "payoff_mean", "payoff_variance"):
-        assert getattr(arm, name) == pytest.approx(getattr(twin, name))
-
-
-def test_a_point_without_weight_is_not_there():
-    with_it, without = Discrete([0, 0.5, 1], [0, 0.3, 0.7]), Discrete([0.5, 1], [0.3, 0.7])
-    assert with_it.support == without.support == (0.5, 1.0)
-    assert d_inf(with_it, 0.02) == d_inf(without, 0.02) > 0
-
-
-def test_distributions_are_data():
-    assert Discrete(np.array([0, 1]), [0.5, 0.5]) == Discrete((0.0, 1.0), (0.5, 0.5))
-    assert hash(Discrete([0, 1], [0.5, 0.5])) == hash(Discrete([0, 1], [0.5, 0.5]))
 
 
 # -- the lower bound
@@ -241,25 +158,6 @@ def test_d_inf_of_a_uniform_is_its_dual_in_closed_form(share):
     assert d_inf(psi, v) == pytest.approx(brute, rel=1e-7)
 
 
-def test_the_nodes_of_a_continuous_distribution_integrate_a_logarithm_at_their_centre():
-    psi = TruncatedNormal(0.4, 0.15)
-    reference = stats.truncnorm(-0.4 / 0.15, 0.6 / 0.15, 0.4, 0.15)
-    for m in (0.1, 0.4, 0.83):
-        for u in (0.0, 1e-4, 0.3):
-            points, weights = psi.nodes(np.array([m]))
-            ours = float((weights * np.log(u + np.square(points - m))).sum())
-            parts = [
-                integrate.quad(
-                    lambda x: reference.pdf(x) * np.log(u + (x - m) ** 2),  # noqa: B023
-                    *ends,
-                    epsabs=1e-10,
-                    limit=200,
-                )[0]
-                for ends in ((0, m), (m, 1))
-            ]
-            assert ours == pytest.approx(sum(parts), abs=1e-7)
-
-
 def test_d_inf_does_not_mind_shifts_and_scales():
     psi = Discrete([0, 0.25, 1], [0.3, 0.5, 0.2])
     shifted = Discrete([0.1, 0.2, 0.5], [0.3, 0.5, 0.2])  # 0.4 x + 0.1
@@ -329,20 +227,6 @@ def test_a_bound_takes_many_horizons_and_leaves_out_arms_that_tie_with_the_best(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: Discrete([0, 2], [0.5, 0.5]), r"points must lie in \[0, 1\], got 2.0: rescale"),
-        (lambda: Discrete([0, math.nan], [0.5, 0.5]), "points must lie in"),
-        (lambda: Discrete(["a", 1], [0.5, 0.5]), "points must be a number or an array"),
-        (lambda: Discrete([0, 1, 1], [0.5, 0.5]), "as many"),
-        (lambda: Discrete([0, 1], [0.5, 0.6]), "sum to 1, got 1.1: divide"),
-        (lambda: Discrete([0, 1], [-0.5, 1.5]), "weights"),
-        (lambda: ScaledBernoulli(1.2), r"mu - s/2 and mu \+ s/2 must lie in \[0, 1\]"),
-        (lambda: ScaledBernoulli(0.0), "s must be a finite number above 0"),
-        (lambda: ScaledBernoulli(0.5, "a"), "mu must be a number"),
-        (lambda: Uniform(0.5, 0.5), "low < high"),
-        (lambda: Uniform(-1, 1), "low must lie in .* rescale"),
-        (lambda: TruncatedNormal(0.5, 0.0), "sigma must be"),
-        (lambda: TruncatedNormal(math.inf, 0.1), "mu must be finite, .* use Uniform"),
-        (lambda: TruncatedNormal(0.5, 0.1, 0, 2), "high must lie in"),
         (lambda: d_inf(Uniform(), -1), "variance must be a number of at least 0"),
         (lambda: lower_bound([]), "distributions must be one or more of Discrete"),
         (lambda: lower_bound([0.1, 0.2]), "distributions must be"),
@@ -353,14 +237,6 @@ def test_a_bound_takes_many_horizons_and_leaves_out_arms_that_tie_with_the_best(
         (lambda: ucb1_bound(TWO, 0.5), "draws must be at least 1"),
         (lambda: ucbv_bound(TWO, 10, c_zeta=0), "c_zeta must be"),
         (lambda: kl_ucb_leading_term(TWO, math.nan), "draws must be finite"),
-        (lambda: mse_regret(-1, [1, 2], 10), "mse must be finite numbers of at least 0"),
-        (lambda: regret_from_counts([1, 2, 3], [1, 2]), r"shapes \(2,\) and \(3,\)"),
-        (lambda: regret_from_counts([1, -2], [1, 2]), "counts must be finite numbers"),
-        (lambda: normalised_mse([[1, 2], [0, 0]], [1, 2]), "at least one draw .* leave it out"),
-        (lambda: cost_regret(10, [0, 0], [1, 2], [1, 1]), "at least one draw"),
-        (lambda: cost_regret(0, [1, 1], [1, 2], [1, 1]), "budget must be"),
-        (lambda: cost_regret(10, [1, 1], [1, 2], [1, 0]), "costs must be above 0"),
-        (lambda: renewal_bounds(10, 1.0, 0.1, 1.0), "raise the cap"),
         (lambda: minimax_order(-1, 10), "arms must be"),
     ],
 )

@@ -1,0 +1,200 @@
+"""What the draws of a mixture come to: their weights, the answer, and what they teach.
+
+They teach the proportions of the next round, and the normals that are fitted to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from croupier.combine import Pooled
+from croupier.draws import Floats, Outcome
+from croupier.errors import PlanError
+from croupier.importance import mixing
+from croupier.importance.drawn import Seen, fitted, gathered, joined
+from croupier.importance.mixing import Answer, Controlled, Mixed
+from croupier.importance.points import Normal, Points
+from croupier.importance.suspicion import suspicions
+from croupier.intervals import FEW
+from croupier.logs import log_of
+from croupier.plan import Plan
+from croupier.tails import Tail, extremes_of
+
+__all__ = ["Weighed", "Weighing"]
+
+#: A Pareto shape above 0.5 means an infinite variance. Weights of a good mixture, which are
+#: bounded, look like that too now and then, but then their variance is well known: df is a large
+#: part of the draws.
+_HEAVY: Final = 0.5
+_UNKNOWN: Final = 0.04
+
+#: A value with a larger logarithm, either way, is zero or infinite as a double, or its error is.
+_DOUBLE: Final = 690.0
+
+#: About so many draws are searched for mistakes in the family.
+_SUSPECTS: Final = 50_000
+
+
+class Weighed(NamedTuple):
+    """What the draws come to: their weights, what the controls leave of them, and the answer."""
+
+    mixed: Mixed
+    left: Controlled
+    answer: Answer
+    exponent: int
+
+
+class Weighing:
+    """All draws of a mixture, weighed together; `tuned` are the normals fitted to them so far.
+
+    It looks at them when it is asked to, and remembers in `looks` how many outcomes were told
+    by then, their weights and the answer.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        policy = plan.policy
+        self._names = plan.names
+        self._normalised, self._spread = bool(policy["normalised"]), bool(policy["spread"])
+        self._own_rounds = policy["rounds"] == "own"
+        self._fixed = len(plan.names) - int(policy["tune"])
+        self._index = {name: k for k, name in enumerate(plan.names)}
+        self._fresh: list[Outcome] = []
+        self._gathered: Seen | None = None
+        self.told = 0
+        self.tuned: list[Normal] = []
+        self.looks: list[tuple[int, Weighed, Pooled]] = []
+
+    def add(self, outcome: Outcome) -> None:
+        """Take the next outcome, in the order of the tickets."""
+        self._fresh.append(outcome)
+        self.told += 1
+
+    def _seen(self) -> Seen:
+        """Return all that was told, as arrays; the outcomes themselves are let go."""
+        if self._fresh:
+            new = gathered(self._fresh, self._index)
+            self._gathered = new if self._gathered is None else joined(self._gathered, new)
+            self._fresh = []
+        assert self._gathered is not None
+        return self._gathered
+
+    def look(self) -> tuple[int, Weighed, Pooled]:
+        """Look at all that was told; the same again until more is."""
+        told = self.told
+        if not self.looks or self.looks[-1][0] < told:
+            if self.looks:  # of an old look, only the answer is still wanted
+                row, weighed, pooled = self.looks[-1]
+                self.looks[-1] = row, weighed._replace(mixed=_NO_DRAWS, left=_NOTHING_LEFT), pooled
+            weighed = self._weigh(self._seen())
+            self.looks.append((told, weighed, self._pooled(self._seen(), weighed)))
+        return self.looks[-1]
+
+    def of_all(self, late: Sequence[Outcome]) -> tuple[Seen, Weighed, Pooled]:
+        """Return all that was told, with what came before its turn, and what it comes to."""
+        if not late:
+            _, weighed, pooled = self.look()
+            return self._seen(), weighed, pooled
+        seen = gathered(late, self._index)
+        seen = joined(self._seen(), seen) if self.told else seen
+        weighed = self._weigh(seen)
+        return seen, weighed, self._pooled(seen, weighed)
+
+    def _densities(self, points: Points) -> Floats:
+        """Return the log densities of all proposals, the fitted ones too."""
+        fitted = [normal.logpdf(points.statistic) for normal in self.tuned]
+        return np.column_stack((points.log_q, *fitted)) if fitted else points.log_q
+
+    def _weigh(self, seen: Seen) -> Weighed:
+        points, log_q = seen.points, self._densities(seen.points)
+        counts = np.bincount(seen.own, minlength=log_q.shape[1]).astype(float)
+        mixed = mixing.mixed(points.log_size, points.sign, log_q, counts)
+        left = mixing.controls(mixed.y, mixed.H[:, counts > 0], mixing.folds_of(seen.own))
+        if self._own_rounds:
+            own, exponent = mixing.by_round(
+                points.log_size, points.sign, log_q, seen.own, seen.round
+            )
+            return Weighed(mixed, left, own, exponent)
+        return Weighed(mixed, left, mixing.answer(left), mixed.exponent)
+
+    def _pooled(self, seen: Seen, weighed: Weighed) -> Pooled:
+        found, t = weighed.answer, len(seen.own)
+        counts = np.bincount(seen.own, minlength=len(self._names))
+        return Pooled(
+            mean=np.array([found.mean]),
+            variance=np.array([found.stderr**2]),
+            df=np.array([found.df]),
+            varies=np.array([found.stderr > 0]),
+            weights=counts[:, None] / t,
+            draws=t,
+        )
+
+    # -- what they teach
+
+    def proportions(self, price: Floats | None) -> Floats:
+        """Return what the next round should be dealt in, as learned on what the controls leave."""
+        _, weighed, _ = self.look()
+        H = weighed.mixed.H
+        for normal in self.tuned[H.shape[1] - self._fixed :]:
+            density = normal.logpdf(self._seen().points.statistic)
+            H = np.column_stack((H, mixing.ratio(density, weighed.mixed.log_mixture)))
+        return mixing.proportions(weighed.left.u, H, price)
+
+    def fit(self) -> None:
+        """Fit one more normal proposal to the statistic, weighed by |y|."""
+        _, weighed, _ = self.look()
+        statistic = self._seen().points.statistic
+        if not statistic.shape[1]:
+            raise PlanError(
+                "a normal proposal cannot be fitted to points that are counts or labels: "
+                "leave tune out"
+            )
+        normal = fitted(statistic, np.abs(weighed.mixed.y), spread=self._spread)
+        if normal is not None:
+            self.tuned.append(normal)
+
+    def replace(self, k: int, normal: Normal) -> None:
+        """Put a normal in the place of the fitted one, or behind the last."""
+        self.tuned[k : k + 1] = [normal]
+
+    # -- what makes one doubt
+
+    def doubts(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
+        """Return what makes one doubt the answer, as far as its draws can tell."""
+        names, some = self._names, slice(None, None, 1 + len(seen.own) // _SUSPECTS)
+        points = Points(*(part[some] for part in seen.points))
+        log_q = self._densities(points)
+        found = suspicions(points.log_p, log_q, seen.own[some], names, normalised=self._normalised)
+        log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
+        if math.isfinite(log_value) and abs(log_value) > _DOUBLE:
+            found.append(
+                f"the value is about e^{log_value:.0f}, beyond the range of doubles: add a "
+                "constant to the log of the target, or use cr.estimate(family.arms(log=True), "
+                "log=True)"
+            )
+        if not pooled.varies[0]:
+            what = (
+                "every draw of f is 0" if not points.sign.any() else "no draw differs from another"
+            )
+            found.append(f"{what}: nothing is known about the error; add proposals, or draw more")
+        elif pooled.df[0] < FEW:
+            found.append(
+                f"the error bar rests on {pooled.df[0]:.0f} effective degrees of freedom and may "
+                "be too short: draw more"
+            )
+        tail = Tail()
+        tail.add(extremes_of(weighed.mixed.y), len(seen.own))
+        shape = float(tail.shape()[0])
+        if shape > _HEAVY and pooled.df[0] < _UNKNOWN * len(seen.own):
+            found.append(
+                f"the variance of the mixture looks infinite (Pareto shape of the extreme draws "
+                f"{shape:.2f}, above 0.5): add a proposal with wider tails"
+            )
+        return found
+
+
+_NO_DRAWS: Final = Mixed(np.empty(0), np.empty((0, 0)), 0, np.empty(0))
+_NOTHING_LEFT: Final = Controlled(np.empty(0), np.empty(0))

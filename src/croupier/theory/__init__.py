@@ -1,0 +1,50 @@
+"""What theory says of an allocation: its regret from counts, and bounds on the regret.
+
+Neufeld, György, Schuurmans and Szepesvári, *Adaptive Monte Carlo via Bandit Allocation* (ICML
+2014), here "the paper". Distributions are those of draws in [0, 1], all with one mean; the payoff
+that a bandit policy sees is 1 - X^2, so that its gaps are the differences of the variances.
+"""
+
+from croupier.theory.bounds import (
+    d_inf,
+    kl_ucb_leading_term,
+    lower_bound,
+    minimax_order,
+    thompson_leading_term,
+    ucb1_bound,
+    ucbv_bound,
+)
+from croupier.theory.distributions import (
+    Discrete,
+    Distribution,
+    ScaledBernoulli,
+    TruncatedNormal,
+    Uniform,
+)
+from croupier.theory.regret import (
+    cost_regret,
+    mse_regret,
+    normalised_mse,
+    regret_from_counts,
+    renewal_bounds,
+)
+
+__all__ = [
+    "Discrete",
+    "Distribution",
+    "ScaledBernoulli",
+    "TruncatedNormal",
+    "Uniform",
+    "cost_regret",
+    "d_inf",
+    "kl_ucb_leading_term",
+    "lower_bound",
+    "minimax_order",
+    "mse_regret",
+    "normalised_mse",
+    "regret_from_counts",
+    "renewal_bounds",
+    "thompson_leading_term",
+    "ucb1_bound",
+    "ucbv_bound",
+]
