@@ -9,7 +9,8 @@ croupier is asked for the precision, ``rtol`` such that the standard error is 0.
 that of the whole call, pilot included. The others have no such request: they are run with several
 settings, and the best one counts, chosen in hindsight by the error that repeated runs really had:
 cpu max(1, (rmse/0.05)^2), as many runs as it takes. One run of blackjax has no error bar; ten
-independent ones, whose mean is taken, have one: they are a row of their own.
+independent ones, whose mean is taken, have one: they are a row of their own. All of them take
+turns of 20 runs each: whoever runs what is compiled runs it again and again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
 from statistics import median
 from typing import Any, NamedTuple
@@ -46,6 +47,9 @@ RTOL = 2.24 * WANTED
 PARTICLES = (300, 600, 1200, 3600)
 MOVES = (1, 3)
 LIVE = (100, 300)
+
+#: Runs in a turn.
+TURN = 20
 
 #: A run of blackjax says nothing of its error; so many independent ones do.
 TEN = 10
@@ -110,14 +114,26 @@ def models() -> Iterator[Model]:
     yield Model("normal, d = 10", Normal(data), Normal(data).in_jax, 10, 1.0, truth)
 
 
-class Runs(NamedTuple):
-    """Repeated runs of one setting: log Z and CPU seconds of each; what came before them."""
+class Contestant(NamedTuple):
+    """A library with one setting: `run` maps a seed to log Z; what came before it took `compiling`.
 
+    `asked`: it was asked for the precision. Of a slow one, at most `most` runs are made.
+    """
+
+    library: str
     setting: str
-    log_z: list[float]
-    seconds: list[float]
+    run: Callable[[int], float]
     compiling: float = 0.0
     asked: bool = False
+    most: int = 10**6
+
+
+class Runs(NamedTuple):
+    """Repeated runs of one contestant: log Z and CPU seconds of each."""
+
+    contestant: Contestant
+    log_z: list[float]
+    seconds: list[float]
 
     def rmse(self, truth: float) -> float:
         """Return the error that the runs really had."""
@@ -126,19 +142,24 @@ class Runs(NamedTuple):
     def to_wanted(self, truth: float) -> float:
         """Return CPU seconds to the wanted error: as asked for, or scaled by the error it had."""
         cpu = median(self.seconds)
-        return cpu if self.asked else cpu * max(1.0, (self.rmse(truth) / WANTED) ** 2)
+        if self.contestant.asked:
+            return cpu
+        return cpu * max(1.0, (self.rmse(truth) / WANTED) ** 2)
 
 
-def repeated(run: Callable[[int], float], times: int) -> tuple[list[float], list[float]]:
-    log_z, seconds = [], []
-    for seed in range(times):
-        began = time.process_time()
-        log_z.append(run(seed))
-        seconds.append(time.process_time() - began)
-    return log_z, seconds
+def side_by_side(contestants: Sequence[Contestant], times: int) -> list[Runs]:
+    """Let all of them take turns, so that whatever else the machine does, it does to all."""
+    runs = [Runs(contestant, [], []) for contestant in contestants]
+    for start in range(0, times, TURN):
+        for contestant, log_z, seconds in runs:
+            for seed in range(start, min(start + TURN, times, contestant.most)):
+                began = time.process_time()
+                log_z.append(contestant.run(seed))
+                seconds.append(time.process_time() - began)
+    return runs
 
 
-def croupier_runs(model: Model, times: int) -> Iterator[Runs]:
+def of_croupier(model: Model) -> Iterator[Contestant]:
     prior = st.multivariate_normal(np.zeros(model.dimensions), model.spread**2)
 
     def run(seed: int) -> float:
@@ -146,35 +167,37 @@ def croupier_runs(model: Model, times: int) -> Iterator[Runs]:
         return float(result.log_value)
 
     run(0)
-    yield Runs("evidence(rtol=0.112)", *repeated(run, times), asked=True)
+    yield Contestant("croupier", "evidence(rtol=0.112)", run, asked=True)
 
 
-def blackjax_runs(model: Model, times: int) -> Iterator[Runs]:
+def of_blackjax(model: Model) -> Iterator[Contestant]:
     load("blackjax")
     load("jax").config.update("jax_enable_x64", True)
     for particles in PARTICLES:
         for moves in MOVES:
-            began = time.process_time()
-            run = tempered(model, particles, moves)
-            run(0)
-            compiling = time.process_time() - began
+            run, compiling = compiled(model, particles, moves)
             setting = f"{particles} particles, {moves} move{'s' * (moves > 1)}"
-            yield Runs(setting, *repeated(run, times), compiling)
+            yield Contestant("blackjax", setting, run, compiling)
 
 
-def blackjax_runs_with_errors(model: Model, times: int) -> Iterator[Runs]:
+def of_blackjax_with_errors(model: Model) -> Iterator[Contestant]:
     load("jax").config.update("jax_enable_x64", True)
     for particles in FEWER:
-        began = time.process_time()
-        one = tempered(model, particles, 1)
-        one(0)
-        compiling = time.process_time() - began
+        one, compiling = compiled(model, particles, 1)
 
         def run(seed: int, one: Callable[[int], float] = one) -> float:
             return float(logsumexp([one(TEN * seed + k) for k in range(TEN)]) - np.log(TEN))
 
         setting = f"{TEN} runs of {particles} particles, 1 move"
-        yield Runs(setting, *repeated(run, times), compiling)
+        yield Contestant("blackjax with an error", setting, run, compiling)
+
+
+def compiled(model: Model, particles: int, moves: int) -> tuple[Callable[[int], float], float]:
+    """Return a run of blackjax, and the CPU seconds until it was there."""
+    began = time.process_time()
+    run = tempered(model, particles, moves)
+    run(0)
+    return run, time.process_time() - began
 
 
 def tempered(model: Model, particles: int, moves: int) -> Callable[[int], float]:
@@ -221,7 +244,7 @@ def tempered(model: Model, particles: int, moves: int) -> Callable[[int], float]
     return lambda seed: float(run(jax.random.key(seed)))
 
 
-def dynesty_runs(model: Model, times: int) -> Iterator[Runs]:
+def of_dynesty(model: Model) -> Iterator[Contestant]:
     dynesty = load("dynesty")
 
     for live in LIVE:
@@ -237,25 +260,25 @@ def dynesty_runs(model: Model, times: int) -> Iterator[Runs]:
             sampler.run_nested(print_progress=False)
             return float(sampler.results.logz[-1])
 
-        yield Runs(f"{live} live points", *repeated(run, min(times, 6)))
+        yield Contestant("dynesty", f"{live} live points", run, most=6)
 
 
-LIBRARIES: dict[str, Callable[[Model, int], Iterator[Runs]]] = {
-    "croupier": croupier_runs,
-    "blackjax": blackjax_runs,
-    "blackjax with an error": blackjax_runs_with_errors,
-    "dynesty": dynesty_runs,
+LIBRARIES: dict[str, Callable[[Model], Iterator[Contestant]]] = {
+    "croupier": of_croupier,
+    "blackjax": of_blackjax,
+    "blackjax with an error": of_blackjax_with_errors,
+    "dynesty": of_dynesty,
 }
 
 RIVALS = [library for library in LIBRARIES if library != "croupier"]
 
 
-def best_of(runs: Sequence[Runs], truth: float) -> Runs:
+def best_of(runs: Iterable[Runs], truth: float) -> Runs:
     """Return the setting with the least time to the wanted error, known in hindsight.
 
-    >>> slow = Runs("slow", [0.1, -0.1], [1.0, 1.0])
-    >>> fast = Runs("fast", [0.2, -0.2], [0.1, 0.1])
-    >>> best_of([slow, fast], 0.0).setting, round(fast.to_wanted(0.0), 2)
+    >>> slow = Runs(Contestant("a", "slow", float), [0.1, -0.1], [1.0, 1.0])
+    >>> fast = Runs(Contestant("a", "fast", float), [0.2, -0.2], [0.1, 0.1])
+    >>> best_of([slow, fast], 0.0).contestant.setting, round(fast.to_wanted(0.0), 2)
     ('fast', 1.6)
     """
     return min(runs, key=lambda each: each.to_wanted(truth))
@@ -263,26 +286,29 @@ def best_of(runs: Sequence[Runs], truth: float) -> Runs:
 
 def measure(model: Model, libraries: Sequence[str], times: int) -> list[dict[str, Any]]:
     """Return one row for each library, at its best setting."""
-    best = {}
-    for library in libraries:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            best[library] = best_of(list(LIBRARIES[library](model, times)), model.truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        contestants = [each for library in libraries for each in LIBRARIES[library](model)]
+        runs = side_by_side(contestants, times)
+    best = {
+        library: best_of((one for one in runs if one.contestant.library == library), model.truth)
+        for library in libraries
+    }
     ours = best["croupier"].to_wanted(model.truth)
     return [
         {
             "model": model.name,
             "library": library,
             "version": metadata.version(library.split()[0]),
-            "setting": runs.setting,
+            "setting": runs.contestant.setting,
             "runs": len(runs.log_z),
             "cpu ms a run": round(1e3 * median(runs.seconds), 3),
             "rmse of log Z": round(runs.rmse(model.truth), 4),
             "cpu ms to 0.05": round(1e3 * runs.to_wanted(model.truth), 3),
             "to croupier's": round(runs.to_wanted(model.truth) / ours, 2),
-            "compiling s": round(runs.compiling, 2),
+            "compiling s": round(runs.contestant.compiling, 2),
             "with compiling, to croupier's": round(
-                (runs.to_wanted(model.truth) + runs.compiling) / ours, 2
+                (runs.to_wanted(model.truth) + runs.contestant.compiling) / ours, 2
             ),
         }
         for library, runs in best.items()
@@ -291,7 +317,7 @@ def measure(model: Model, libraries: Sequence[str], times: int) -> list[dict[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-evidence", description=__doc__)
-    parser.add_argument("--runs", type=int, default=40, help="repeated runs of a setting")
+    parser.add_argument("--runs", type=int, default=300, help="repeated runs of a setting")
     parser.add_argument("--model", help="one of them, by a part of its name")
     parser.add_argument("--library", action="append", help="beside croupier", choices=RIVALS)
     options = parser.parse_args()
