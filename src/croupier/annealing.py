@@ -46,7 +46,7 @@ from croupier.run import ArmSettings, budget_of, estimate
 __all__ = ["evidence", "ladder"]
 
 #: Chains of a first call: where many go in step, a call costs far more than a chain.
-OPENING: Final = 400
+OPENING: Final = 300
 
 #: The first calls of all arms take at most this share of a budget of evaluations, or the arm
 #: that is dearest, and not the one that is best, would have most of it.
@@ -62,6 +62,9 @@ _PLAIN: Final = (16, 64, 256)
 #: more than this: fewer than a pilot and the first calls of its arms would take.
 _SAFE: Final = 1.5
 _SOON: Final = 1000
+
+#: A fitted law is judged by no more points than this.
+_JUDGES: Final = 200
 
 #: Arms that a pilot expects to be so many times worse than the best are left out.
 _HOPELESS: Final = 50.0
@@ -144,7 +147,9 @@ def _precision(settings: ArmSettings) -> float | None:
     given = (("atol", settings.get("atol")), ("rtol", settings.get("rtol")))
     known = [positive(name, value, zero=True) for name, value in given if value is not None]
     wanted = max(known, default=0.0)
-    if not wanted or settings.get("anytime") or "batch" in settings or settings.get("cost"):
+    # A stored run may go on with another tolerance, and must have the same arms then.
+    otherwise = ("anytime", "batch", "cost", "store")
+    if not wanted or any(settings.get(name) for name in otherwise):
         return None
     confidence = fraction_of("confidence", settings.get("confidence", 0.95))
     return wanted / ManyLooks.quantile(confidence)
@@ -208,12 +213,14 @@ def ladder(
         check_mass(model, pilot_stream())
     rng = pilot_stream()
     first = Start.of(model, rng)
+    model = model.marked(*first)
     if temperatures is None and precision is not None:
         enough = math.ceil(_SAFE * first.enough(precision, ManyLooks.least_df))
         if enough <= _SOON and (most is None or enough <= most):
             options.update(vectorised=model.vectorised)
             later = partial(_piloted, log_likelihood, prior, **options)
-            return [_plain(model, Slice(2 * model.spread)), Later(later, enough)]
+            plain = _plain(model, Slice(2 * model.spread))
+            return [plain, Later(later, enough, plain.version)]
     pilot = explore(model, rng, first)
     if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
@@ -262,6 +269,7 @@ class Later:
 
     make: Callable[[], Annealed | Fitted]
     after: int
+    version: str
 
     #: What `estimate` must be told by log=True.
     logs: ClassVar[bool] = True
@@ -335,12 +343,11 @@ def _excess(fitted: Fitted, pilot: Pilot) -> float:
 
     With r = prior x likelihood/q there, E[r] = Z (1 + variance/Z^2) and E[1/r] = 1/Z.
     """
-    points, prior, likelihood = pilot.chains.points, pilot.chains.prior, pilot.chains.likelihood
-    weights = pilot.weights
-    if not (alive := weights > 0).all():
-        points, prior, likelihood = points[alive], prior[alive], likelihood[alive]
-        weights = weights[alive]
-    r = prior + likelihood - fitted.log_density(points, prior)
+    chains, alive = pilot.chains, pilot.weights.nonzero()[0]
+    alive = alive[:: 1 + len(alive) // _JUDGES]
+    weights, prior = pilot.weights[alive], chains.prior[alive]
+    r = prior + chains.likelihood[alive] - fitted.log_density(chains.points[alive], prior)
     r -= r.max()
+    weights /= weights.sum()
     with np.errstate(over="ignore"):
         return max(float((weights @ np.exp(r)) * (weights @ np.exp(-r)) - 1), 1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import tracemalloc
 from collections.abc import Callable
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.combine import mean
+from croupier.intervals import ManyLooks
 from croupier.outcomes import chunks_of, outcome_of
 from croupier.workers import perform
 
@@ -466,3 +469,39 @@ def test_an_interrupt_while_a_batch_is_booked_does_not_tear_the_answer() -> None
     result = table.result()
     assert result.draws == sum(row.draws for row in result.arms) == result.history.draws[-1]
     assert sum(row.share for row in result.arms) == pytest.approx(1.0)
+
+
+def test_the_rows_of_a_result_are_those_of_its_moment_whenever_they_are_read() -> None:
+    table, other = cr.Allocator(["a", "b"], rng=7), cr.Allocator(["a", "b"], rng=7)
+    play(table, 20)
+    play(other, 20)
+    early = table.result()
+    play(table, 20)
+    rows = list(early.arms)
+    assert rows == list(other.result().arms) == list(pickle.loads(pickle.dumps(early)).arms)
+    assert sum(row.draws for row in rows) == early.draws < table.result().draws
+
+
+def test_the_arms_are_combined_once_for_what_was_told() -> None:
+    calls = 0
+
+    def counted(ledger: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return mean(ledger)
+
+    table = cr.Allocator(["a"], rng=7, combine=counted)
+    for number in (1, 2):
+        play(table, 1)
+        assert table.progress().value == table.result().value
+        assert calls == number
+
+
+def test_another_interval_is_that_of_the_next_look() -> None:
+    table = cr.Allocator(["a", "b"], rng=7)
+    play(table, 60)
+    narrow = table.progress().half_width
+    table.interval = ManyLooks()
+    assert table.progress().half_width > narrow
+    low, high = table.result().interval
+    assert high - low == pytest.approx(2 * table.progress().half_width)

@@ -13,10 +13,11 @@ import scipy.stats as st
 from scipy.special import betaln
 
 import croupier as cr
-from croupier.annealing import ladder
+from croupier.annealing import Later, ladder
 from croupier.arms.annealed import Annealed
 from croupier.arms.fitted import Fitted, log_mass
 from croupier.arms.models import model_of
+from croupier.arms.pilots import Start
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -269,3 +270,96 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_arm_and_value(value: f
         cr.evidence(log_likelihood, st.norm(0, 1), temperatures=2, schedule="linear",
                     kernel="slice", draws=10**6, rng=1)  # fmt: skip
     assert str(caught.value.value) == str(value)
+
+
+# -- where plain draws of the prior will do
+
+
+def flat(points: np.ndarray) -> Any:
+    """Return a likelihood that hardly varies over the prior N(0, 1): log Z = 0.02."""
+    return 0.2 * points[..., 0]
+
+
+def never(*args: Any, **kwargs: Any) -> Any:
+    raise AssertionError("a pilot was run")
+
+
+def test_no_pilot_is_run_where_the_prior_itself_is_precise_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("croupier.annealing.explore", never)
+    result = cr.evidence(flat, st.norm(0, 1), seconds=60, rtol=0.05, rng=7)
+    assert {row.name: row.draws > 0 for row in result.arms} == {"prior": True, "piloted": False}
+    assert result.stopped == "tolerance"
+    assert len(result.history) == 1
+    assert abs(z_score(result, 0.02)) < 4
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"draws": 2000},
+        {"draws": 50, "rtol": 0.05},
+        {"seconds": 60.0, "rtol": 1e-4, "draws": 2000},
+        {"seconds": 60.0, "rtol": 0.1, "anytime": True},
+        {"cost": 5000.0, "rtol": 0.1},
+    ],
+)
+def test_without_a_tolerance_that_is_soon_reached_there_is_a_pilot(settings: Any) -> None:
+    result = cr.evidence(flat, st.norm(0, 1), rng=7, **settings)
+    assert "piloted" not in result.arms
+
+
+def test_a_stored_run_goes_on_with_another_tolerance(tmp_path: Any) -> None:
+    settings: dict[str, Any] = {"seconds": 60, "rng": 7, "store": tmp_path / "run.db"}
+    first = cr.evidence(flat, st.norm(0, 1), rtol=0.05, **settings)
+    assert cr.evidence(flat, st.norm(0, 1), rtol=0.002, **settings).draws > first.draws
+
+
+def test_a_first_look_that_was_wrong_is_made_good_by_the_pilot() -> None:
+    # The look is to promise too much: plain draws then do not reach what was asked for.
+    log_likelihood, prior, truth = gaussian_model(2)
+    plain, later = ladder(log_likelihood, prior, precision=0.5)
+    assert later.__name__ == "piloted"
+    result = cr.estimate([plain, later], draws=20_000, rtol=0.02, log=True, batch=300, rng=8)
+    assert result.arms["piloted"].draws > result.arms["prior"].draws
+    assert abs(z_score(result, truth)) < 4
+    assert isinstance(later, Later)
+    assert isinstance(later.arm, Fitted)
+    sent = pickle.loads(pickle.dumps(later))
+    here, there = (each(np.random.default_rng(9), 50) for each in (later, sent))
+    assert (here == there).all()
+
+
+def test_how_many_draws_of_the_prior_will_do() -> None:
+    model = model_of(lambda x: 0.3 * x[:, 0], st.norm(0, 1))
+    start = Start.of(model, np.random.default_rng(10), 100_000)
+    # The relative variance of exp(0.3 z) is exp(0.09) - 1.
+    assert start.enough(0.01, 1.0) == pytest.approx(np.expm1(0.09) / 1e-4, rel=0.03)
+    assert start.enough(1.0, 100.0) > 50  # for the variance itself to be known
+    one = Start(np.zeros((5, 1)), np.zeros(5))
+    assert one.enough(0.01, 100.0) == 100
+
+
+# -- one model is not taken for another
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperatures": 4, "schedule": "linear"}])
+def test_a_stored_run_of_another_model_is_refused(tmp_path: Any, settings: Any) -> None:
+    def model(datum: float) -> Any:
+        return lambda x: -2 * (x[:, 0] - datum) ** 2
+
+    settings = {"draws": 1500, "rng": 1, "store": tmp_path / "run.db", **settings}
+    first = cr.evidence(model(1.0), st.norm(0, 1), **settings)
+    again = cr.evidence(model(1.0), st.norm(0, 1), **settings)
+    assert again.log_value == first.log_value
+    for likelihood, prior in ((model(1.01), st.norm(0, 1)), (model(1.0), st.norm(0, 1.01))):
+        with pytest.raises(cr.StoreError, match="version of arm"):
+            cr.evidence(likelihood, prior, **settings)
+
+
+def test_wrong_settings_are_named_before_anything_is_evaluated() -> None:
+    with pytest.raises(TypeError, match=r"evidence\(\) got an unexpected keyword argument 'draw'"):
+        cr.evidence(never, st.norm(0, 1), draw=100)  # type: ignore[call-arg]
+    with pytest.raises(cr.PlanError, match="no budget"):
+        cr.evidence(never, st.norm(0, 1), rtol=0.1)

@@ -144,3 +144,31 @@ def test_too_few_draws_say_what_the_answer_is_worth(draws: int) -> None:
     assert said(result, "nothing is known about the error; give a larger budget") or said(
         result, "the error bar is worth little; give a budget of at least 30 draws"
     )
+
+
+# -- draws that are never negative
+
+
+def logs_of(rare: float) -> Callable[..., Any]:
+    """Return an arm with the mean 1, mostly from draws of 1/rare that come once in 1/rare."""
+    return lambda rng, size: np.where(
+        rng.random(size) < rare, -np.log(rare), -20.0 + rng.random(size)
+    )
+
+
+def test_an_estimate_far_below_an_arms_mean_is_too_low() -> None:
+    arms = {"blind": logs_of(1e-9), "seeing": logs_of(0.5)}
+    table = cr.Allocator(list(arms), rng=7, log=True, policy="uniform")
+    for _ in range(40):
+        batch = table.ask()
+        assert batch is not None
+        table.tell(batch, arms[batch.arm](batch.rng(), batch.size))
+    result = table.result()
+    assert result.log_value < -15  # the arm that varies less has all of the weight
+    assert said(result, "too low: the mean of 'seeing' alone says that the log is above -")
+
+
+def test_an_estimate_among_its_arms_is_not_too_low() -> None:
+    arms = {"one": logs_of(0.4), "other": logs_of(0.5)}
+    result = cr.estimate(arms, draws=1000, log=True, rng=7)
+    assert not said(result, "too low")

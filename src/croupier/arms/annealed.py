@@ -24,7 +24,7 @@ from croupier.arms.models import (
     model_of,
     pilot_stream,
 )
-from croupier.arms.pilots import explore
+from croupier.arms.pilots import Start, explore
 from croupier.arms.slices import Chains, Evaluate, Slice, widths_of
 from croupier.arms.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of
@@ -73,6 +73,12 @@ class Annealed:
     @property
     def __name__(self) -> str:
         return self.model.name
+
+    @property
+    def version(self) -> str:
+        """What tells this arm from another of its name."""
+        moves = f"{type(self.kernel).__name__} {self.sweeps}"
+        return f"{self.model.mark} {moves} {self.betas[1]:.9g}"
 
     @property
     def evaluations(self) -> float:
@@ -196,6 +202,7 @@ def ais(
     if cost not in (None, "evaluations"):
         raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
+    model = model.marked(*Start.of(model, pilot_stream(), 3))
     widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
     if width is not None and kernel != "slice":
         raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")

@@ -50,7 +50,7 @@ class Arm:
     logs, and its low end may be -inf. `timeout` is how many seconds a batch
     may take before the arm is taken to hang; it needs workers. Batches grow, to about 3 % of all
     that was drawn before: be generous. `version` tells a stored run when an arm has changed
-    although its name has not.
+    although its name has not; a callable object may have one as an attribute.
 
     >>> import croupier as cr
     >>> coin = cr.Arm(lambda rng, size: rng.random(size) < 0.5, name="coin", bounds=(0, 1))
@@ -154,7 +154,8 @@ def _named(name: Any, arm: Any) -> Arm:
         if arm.name not in (None, name):
             raise PlanError(f"the arm under {name!r} calls itself {arm.name!r}: use one name")
         return replace(arm, name=name)
-    return Arm(arm, name=name)
+    version = getattr(arm, "version", None)
+    return Arm(arm, name=name, version=version if isinstance(version, str) else None)
 
 
 def _name_of(arm: Any) -> str:

@@ -52,6 +52,11 @@ class Fitted:
     def __name__(self) -> str:
         return self.model.name
 
+    @property
+    def version(self) -> str:
+        """What tells this arm from that of another model."""
+        return self.model.mark
+
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
         """Return the log-weights of `size` points; each is one evaluation, or none outside."""
         blocks = range(0, size, self.block)
