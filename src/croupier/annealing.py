@@ -18,6 +18,7 @@ from croupier.arms.annealed import (
     KernelFunction,
     Schedule,
     ais,
+    betas_of,
 )
 from croupier.arms.base import ArmLike
 from croupier.arms.fitted import Fitted, check_mass
@@ -34,7 +35,7 @@ from croupier.arms.models import (
 from croupier.arms.pilots import LEFT, Pilot, Start, explore
 from croupier.arms.slices import Slice
 from croupier.arms.walks import Autoregression, RandomWalk
-from croupier.checks import count_of, fraction_of, positive
+from croupier.checks import count_of, fraction_of, known_settings, positive
 from croupier.combine import Combiner
 from croupier.errors import PlanError
 from croupier.intervals import ManyLooks
@@ -95,9 +96,11 @@ def evidence(
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
             (d,) that returns a number; -inf where the data are impossible.
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)).
+            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
+            its standard parameters: `st.norm` is N(0, 1).
         temperatures: A ladder of one's own: one arm of annealed importance sampling for each.
-        schedule: The betas of such a ladder, as in `arms.ais`; by default the pilot's.
+        schedule: The betas of such a ladder, as in `arms.ais`; by default the pilot's. Betas
+            themselves make one arm, and need no `temperatures`.
         kernel: How chains move: "autoregressive", "random-walk", "slice", or a function; see
             `arms.ais`.
         sweeps: Moves at each temperature.
@@ -119,8 +122,7 @@ def evidence(
     >>> bool(abs(result.log_value - truth) < 4 * result.log_stderr)
     True
     """
-    if unknown := settings.keys() - ArmSettings.__annotations__.keys():
-        raise TypeError(f"evidence() got an unexpected keyword argument {min(unknown)!r}")
+    known_settings("evidence", settings, _KNOWN)
     if settings.get("log", True) is not True:
         raise PlanError("the evidence is estimated in logs: leave log out")
     budget = budget_of(settings.get("draws"), settings.get("seconds"), settings.get("cost"))
@@ -140,6 +142,10 @@ def evidence(
     settings["log"] = True
     named: list[ArmLike] = list(arms)
     return estimate(named, policy=policy, combine=combine, **settings)
+
+
+#: Every keyword of `evidence`.
+_KNOWN: Final = (*(evidence.__kwdefaults__ or ()), *ArmSettings.__annotations__)
 
 
 def _precision(settings: ArmSettings) -> float | None:
@@ -194,6 +200,11 @@ def ladder(
         known = ", ".join(map(repr, KERNELS))
         raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
     options: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "cost": cost}
+    if schedule is not None and temperatures is None:
+        betas = None if callable(schedule) else betas_of(schedule, 2)
+        if betas is None or isinstance(schedule, str):
+            raise PlanError("schedule is for a ladder of your own: give temperatures= too")
+        temperatures = len(betas)  # betas of one's own say how many there are
     if temperatures is not None and schedule is not None:
         if (
             not isinstance(schedule, str)
@@ -206,8 +217,6 @@ def ladder(
             )
         options.update(schedule=schedule, vectorised=vectorised)
         return [ais(log_likelihood, prior, temperatures=n, **options) for n in _each(temperatures)]
-    if schedule is not None:
-        raise PlanError("schedule is for a ladder of your own: give temperatures= too")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
     if temperatures is None and _doubtful(model.prior):
         check_mass(model, pilot_stream())

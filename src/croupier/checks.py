@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, TypeAlias, get_args
 
@@ -17,6 +17,7 @@ __all__ = [
     "choice",
     "count_of",
     "fraction_of",
+    "known_settings",
     "names_of",
     "positive",
     "range_of",
@@ -57,6 +58,22 @@ def choice(name: str, value: object, allowed: Any) -> None:
 
 
 _options = cache(get_args)
+
+
+def known_settings(function: str, given: Collection[str], known: Collection[str]) -> None:
+    """Refuse a keyword that a function does not know, as Python does, and name the likeliest.
+
+    >>> known_settings("evidence", ["draw"], ["draws", "cost"])
+    Traceback (most recent call last):
+    TypeError: evidence() got an unexpected keyword argument 'draw': did you mean 'draws'?
+    """
+    for name in given:
+        if name not in known:
+            from difflib import get_close_matches
+
+            like = get_close_matches(name, known, n=1)
+            hint = f": did you mean {like[0]!r}?" if like else ""
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 
 
 def fraction_of(name: str, value: object) -> float:

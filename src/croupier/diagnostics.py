@@ -12,7 +12,7 @@ from croupier.combine import Pooled
 from croupier.draws import Floats
 from croupier.intervals import FEW
 from croupier.ledger import Ledger
-from croupier.logs import log_of, relative
+from croupier.logs import EMPTY, log_of, relative
 from croupier.plan import Plan
 from croupier.tails import Tail
 
@@ -128,9 +128,15 @@ def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
             f"{int((ledger.count < 2).sum())} of {arms} strata were not drawn twice, so nothing is "
             f"known about the error; give a budget of at least {10 * arms} draws"
         )
-    what = "no arm has varied"
-    if pooled.varies.any():
-        what += f" in component {int((~pooled.varies).argmax())}"
+
+    flat = int((~pooled.varies).argmax())
+    where = f" in component {flat}" if pooled.varies.any() else ""
+    if ledger.exponent[flat] == EMPTY:
+        return (
+            f"no draw had a value above 0{where} (every log is -inf), so nothing is known about "
+            "the answer or its error: it is 0, or every arm has missed where it is not"
+        )
+    what = f"no arm has varied{where}"
     return (
         f"{what}, so nothing is known about the error: either the answer is exact, "
         "or every arm has missed a rare event"
@@ -239,8 +245,9 @@ def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     worst = max(shapes[arm] for arm in found)
     sure = "looks infinite" if worst > 0.7 else "may be infinite"
     return [
-        f"the variance of {_listed(plan.names, found)} {sure} (Pareto shape of the extreme draws "
-        f"{worst:.2f}, above 0.5): the error bar is not to be trusted"
+        f"the variance of {_listed(plan.names, found)} {sure}, or its largest draws have not been "
+        f"seen yet (Pareto shape of the extreme draws {worst:.2f}, above 0.5): the error bar is "
+        "not to be trusted"
     ]
 
 

@@ -343,7 +343,10 @@ class Result:
         return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]
 
     def _columns(self) -> tuple[str, ...]:
-        return _ARM_COLUMNS if self.log_interval is None else (*_ARM_COLUMNS, *_LOG_COLUMNS)
+        if self.log_interval is None:
+            return _ARM_COLUMNS
+        first = _ARM_COLUMNS.index("weight") + 1  # `mean` may be one that no double holds
+        return (*_ARM_COLUMNS[:first], *_LOG_COLUMNS, *_ARM_COLUMNS[first:])
 
     def _cells(self, column: str) -> list[Any]:
         """Return one column of the arms, with NaN for what is not known."""

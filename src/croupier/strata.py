@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.checks import known_settings
 from croupier.combine import Stratified
 from croupier.draws import Floats
 from croupier.errors import PlanError
@@ -59,6 +60,7 @@ def stratify(
     named = as_arms(strata)
     if "combine" in settings:
         raise PlanError("strata are combined by their weights: leave combine out")
+    known_settings("stratify", settings, ("policy", *ArmSettings.__annotations__))
     combiner = Stratified(_in_order(named, weights))
     return estimate(named, policy=policy, combine=combiner, **settings)
 

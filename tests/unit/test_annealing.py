@@ -242,6 +242,9 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"temperatures": (2.5,)}, "whole number"),
         ({"temperatures": 4, "schedule": lambda u: 0.5 * u}, "from 0 to 1"),
         ({"schedule": "linear"}, "give temperatures= too"),
+        ({"schedule": lambda u: u}, "give temperatures= too"),
+        ({"schedule": "power"}, "schedule must be 'power4', 'linear', .* got 'power'"),
+        ({"schedule": [0, 0.1]}, "from 0 to 1, got one from 0 to 0.1"),
         ({"temperatures": (4, 8), "schedule": [0, 0.1, 1]}, "betas of your own make one arm"),
         ({"draws": None, "cost": -1}, "cost must be a finite number above 0"),
         ({"kernel": "gibbs"}, "kernel must be"),
@@ -258,6 +261,31 @@ def test_wrong_use_is_refused(change: dict[str, Any], message: str) -> None:
     }  # fmt: skip
     with pytest.raises(cr.PlanError, match=message):
         cr.evidence(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("draw", ": did you mean 'draws'?"),
+        ("temperature", ": did you mean 'temperatures'?"),
+        ("vectorized", ": did you mean 'vectorised'?"),
+        ("banana", ""),
+    ],
+)
+def test_an_unknown_setting_is_named_with_the_likeliest_one(name: str, hint: str) -> None:
+    log_likelihood, prior, _ = gaussian_model(2)
+    with pytest.raises(TypeError) as caught:
+        cr.evidence(log_likelihood, prior, **{name: 5})
+    assert str(caught.value) == f"evidence() got an unexpected keyword argument {name!r}{hint}"
+
+
+@pytest.mark.parametrize("kind", [list, np.array])
+def test_betas_of_ones_own_say_how_many_there_are(kind: Any) -> None:
+    log_likelihood, prior, truth = gaussian_model(2)
+    betas = kind([0.0, 0.01, 0.1, 0.4, 1.0])
+    result = cr.evidence(log_likelihood, prior, schedule=betas, draws=3000, rng=1)
+    assert list(result.arms.keys()) == ["ais-5"]
+    assert abs(z_score(result, truth)) < 4
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

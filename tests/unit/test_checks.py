@@ -14,6 +14,7 @@ from croupier.checks import (
     choice,
     count_of,
     fraction_of,
+    known_settings,
     names_of,
     positive,
     range_of,
@@ -105,3 +106,11 @@ def test_a_range_is_finite_and_rises() -> None:
     for bad in ((1, 0), (0, 0), (0, math.inf), (math.nan, 1)):
         with pytest.raises(PlanError, match=r"^bounds must be finite with low < high, got "):
             range_of("bounds", bad)
+
+
+def test_an_unknown_setting_is_refused_as_python_would_with_the_likeliest_name() -> None:
+    known_settings("play", ["draws"], ["draws", "rng"])
+    with pytest.raises(TypeError, match=r"^play\(\) got .* 'draw': did you mean 'draws'\?$"):
+        known_settings("play", ["rng", "draw"], ["draws", "rng"])
+    with pytest.raises(TypeError, match=r"^play\(\) got an unexpected keyword argument 'zzz'$"):
+        known_settings("play", ["zzz"], ["draws", "rng"])

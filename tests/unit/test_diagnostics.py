@@ -97,7 +97,8 @@ def test_few_effective_degrees_of_freedom_warn() -> None:
 def test_a_variance_that_looks_infinite_warns(sign: float) -> None:
     arms = {"heavy": lambda rng, size: sign * rng.pareto(1.2, size), "good": normal(5.0)}
     result = cr.estimate({"heavy": arms["heavy"]}, draws=20_000, rng=7)
-    assert said(result, "the variance of 'heavy' looks infinite (Pareto shape")
+    assert said(result, "the variance of 'heavy' looks infinite, or its largest draws have not ")
+    assert said(result, "been seen yet (Pareto shape")
     assert said(result, "the error bar is not to be trusted")
 
 
@@ -135,6 +136,31 @@ def test_nothing_at_all_varies() -> None:
     result = cr.estimate({"a": lambda rng, size: np.ones(size)}, draws=100, rng=7)
     assert said(result, "either the answer is exact, or every arm has missed a rare event")
     assert len(result.warnings) == 1
+
+
+def nowhere(rng: np.random.Generator, size: int) -> Any:
+    return np.full(size, -np.inf)
+
+
+def test_a_run_of_logs_without_any_value_says_so() -> None:
+    result = cr.estimate({"a": nowhere, "b": nowhere}, draws=100, rng=7, log=True)
+    assert said(result, "no draw had a value above 0 (every log is -inf)")
+    assert not said(result, "exact")
+    assert len(result.warnings) == 1
+
+
+def test_a_component_of_logs_without_any_value_is_named() -> None:
+    def arm(rng: np.random.Generator, size: int) -> Any:
+        return np.column_stack([rng.normal(size=size), nowhere(rng, size)])
+
+    result = cr.estimate({"a": arm}, draws=1000, rng=7, log=True)
+    assert said(result, "no draw had a value above 0 in component 1")
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_equal_draws_that_are_not_zero_may_be_exact(log: bool) -> None:
+    result = cr.estimate({"a": lambda rng, size: np.ones(size)}, draws=100, rng=7, log=log)
+    assert said(result, "no arm has varied, so nothing is known about the error: either the answer")
 
 
 @pytest.mark.parametrize("draws", [3, 5])

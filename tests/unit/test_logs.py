@@ -272,7 +272,7 @@ def test_zeros_alone_are_a_value_of_zero_of_which_nothing_is_known():
     assert result.log_value == -math.inf
     assert math.isnan(result.log_stderr)
     assert result.log_interval == (-math.inf, math.inf)
-    assert "no arm has varied" in result.warnings[0]
+    assert "no draw had a value above 0" in result.warnings[0]
     str(result)
     result.plot()
 
@@ -482,12 +482,23 @@ def test_tables_plots_and_frames_say_that_it_is_a_log():
     assert repr(result).startswith("<Result log: -5000.0")
     assert result.plot().axes[0].get_title("left").startswith("Log of estimate: -5000.0")
     frame = result.to_pandas()
+    logs = ["log_mean", "log_stderr", "relative_deviation"]
+    assert list(frame.columns)[:7] == ["draws", "share", "weight", *logs, "mean"]
     assert frame.loc["narrow", "log_mean"] == result.arms["narrow"].log_mean
     assert result.to_xarray().log_value == result.log_value
     assert result.to_dict()["log"]["value"] == result.log_value
     plain = cr.estimate({"a": exponentials(narrow)}, draws=100, rng=7)
     assert "log" not in plain.to_dict()
     assert "log_mean" not in plain.to_pandas()
+
+
+def test_a_log_with_a_large_offset_is_written_out():
+    far = {"a": lambda rng, size: rng.normal(-1000007.0, 0.5, size)}
+    result = cr.estimate(far, draws=2000, rng=7, log=True)
+    assert str(result).startswith("log: -1000006.8")  # the mean of the draws: e^0.125 more
+    assert "e+06" not in str(result) + repr(result)
+    axes = result.plot().axes[0]
+    assert "e+06" not in axes.get_title("left") + axes.get_ylabel()
 
 
 def test_tails_of_logs_are_those_of_the_draws():

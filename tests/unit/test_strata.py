@@ -343,6 +343,12 @@ def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message:
         cr.stratify(strata(), WEIGHTS, **{"draws": 100, **settings})
 
 
+def test_an_unknown_setting_names_stratify_and_the_likeliest_one() -> None:
+    message = r"^stratify\(\) got .* 'draw': did you mean 'draws'\?$"
+    with pytest.raises(TypeError, match=message):
+        cr.stratify(strata(), WEIGHTS, draw=100)  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

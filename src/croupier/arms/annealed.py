@@ -169,7 +169,8 @@ def ais(
             one point, whole chains run in compiled code (`kernel="slice"`, a normal prior or a
             compiled one).
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)).
+            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
+            its standard parameters: `st.norm` is N(0, 1).
         temperatures: How many betas from 0 to 1, both counted: 2 is plain sampling of the prior.
         schedule: "power4", beta_j = (j/(n-1))^4, "linear", a function of the n numbers j/(n-1), or
             the betas themselves.
@@ -194,8 +195,8 @@ def ais(
     >>> arm = ais(log_likelihood, st.norm(0, 1), temperatures=10)
     >>> log_weights = arm(np.random.default_rng(7), 1000)
     >>> log_z = np.log(np.exp(log_weights).mean())
-    >>> round(float(log_z), 1), round(float(st.norm.logpdf(1, 0, 1.25**0.5)), 1)
-    (-1.4, -1.4)
+    >>> bool(abs(log_z - st.norm.logpdf(1, 0, 1.25**0.5)) < 0.2)
+    True
     """
     betas, steps = betas_of(schedule, temperatures, name), count_of("sweeps", sweeps)
     title = f"ais-{len(betas)}" if name is None else name

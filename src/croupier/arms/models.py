@@ -6,7 +6,7 @@ Both are normalised here, once, to their batch form: arrays (chains, d) in, (cha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -46,6 +46,8 @@ _WAY_OUT = (
     "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
     "functions (sample(rng, size), logpdf(points))"
 )
+
+_NONE = "returned None, not numbers: is a return missing?"
 
 
 class Prior(Protocol):
@@ -133,8 +135,15 @@ class Independent:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return a column from each."""
-        columns = [each.sample(rng, size).reshape(size) for each in self.coordinates]
-        return np.column_stack(columns)
+        columns = [each.sample(rng, size) for each in self.coordinates]
+        for item, column in enumerate(columns):
+            if column.size != size:
+                raise PlanError(
+                    f"item {item} of the list that is the prior has {column.size // size} "
+                    "coordinates, and a list has one distribution per coordinate: give a pair of "
+                    "functions (sample(rng, size), logpdf(points)) of all coordinates at once"
+                )
+        return np.column_stack([column.reshape(size) for column in columns])
 
     def logpdf(self, points: Floats) -> Floats:
         """Return the sum of the log-densities."""
@@ -167,13 +176,22 @@ class Pair:
 def as_prior(prior: PriorLike) -> Prior:
     """Return a prior in its batch form, whichever of the accepted ways it was given in.
 
+    A distribution that is not frozen has scipy's standard parameters: st.norm is st.norm(0, 1).
+
     >>> import numpy as np, scipy.stats as st
     >>> as_prior([st.norm(0, 1), st.norm(0, 2)]).sample(np.random.default_rng(0), 5).shape
     (5, 2)
     """
     if isinstance(prior, tuple) and len(prior) == 2 and all(map(callable, prior)):
         return Pair(*prior)
+    if isinstance(prior, Mapping):
+        raise PlanError(
+            "a prior of several coordinates is a list, not a dict: points have no names; give "
+            "list(prior.values()), in the order in which log_likelihood reads its coordinates"
+        )
     if isinstance(prior, Sequence) and not isinstance(prior, str):
+        for item, each in enumerate(prior):
+            _check_distribution(each, f"item {item} of the list that is the prior")
         if not prior or not all(map(_one_coordinate, prior)):
             raise PlanError(
                 f"a list as a prior is one distribution per coordinate, got {prior!r}: {_WAY_OUT}"
@@ -185,6 +203,7 @@ def as_prior(prior: PriorLike) -> Prior:
         return Independent(tuple(map(Frozen, prior)))
     if isinstance(prior, Normal | Correlated | Frozen | Independent | Pair):
         return prior
+    _check_distribution(prior, "the prior")
     sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
     if not sampled or not hasattr(prior, "logpdf"):
         lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
@@ -192,6 +211,22 @@ def as_prior(prior: PriorLike) -> Prior:
     if (normal := _normal(prior)) is not None:
         return Normal(*normal)
     return _multivariate_normal(prior) or Frozen(prior)
+
+
+def _check_distribution(prior: Any, what: str) -> None:
+    """Refuse what is a distribution of scipy.stats, but has no density or no parameters."""
+    law = getattr(prior, "dist", prior)
+    kinds = {kind.__name__ for kind in type(law).__mro__}
+    name = getattr(law, "name", None) or type(prior).__name__.removesuffix("_frozen")
+    continuous = hasattr(prior, "logpdf") and "DiscreteDistribution" not in kinds
+    if hasattr(prior, "logpmf") and not continuous:
+        raise PlanError(
+            f"{what}, {name}, is discrete and has no density: add up the evidence given each of "
+            "its values, times their probabilities"
+        )
+    if "rv_generic" in kinds and law is prior and prior.numargs:
+        shapes = ", ".join(f"{shape.strip()}=..." for shape in prior.shapes.split(","))
+        raise PlanError(f"{what} has no parameters yet: freeze it, st.{name}({shapes})")
 
 
 def _one_coordinate(prior: Any) -> bool:
@@ -324,14 +359,16 @@ class Model:
             else:
                 raw = [_number(self.log_likelihood(point)) for point in points.copy()]
         except Exception as error:
-            raise self._raised(what, error) from error
+            raise self._raised(what, error, _of_shapes(error, self.dimensions)) from error
         return self._checked(raw, points, what)
 
-    def _raised(self, what: str, error: Exception) -> ArmError:
-        return ArmError(f"{what} raised {type(error).__name__}: {error}", arm=self.name)
+    def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
+        return ArmError(f"{what} raised {type(error).__name__}: {error}{hint}", arm=self.name)
 
     def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
         values = np.asarray(raw)
+        if values.dtype == object and any(each is None for each in values.flat):
+            raise ArmError(f"{what} {_NONE}", arm=self.name)
         if values.shape != (len(points),):
             # Of one coordinate a function may keep the axis, at one point scipy drops it.
             if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
@@ -407,6 +444,7 @@ def _looked_at(
             f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, and so has no "
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
+    _check_simplex(points)
     spread = (ranked[3 * _POINTS // 4] - ranked[_POINTS // 4]) / 1.349
     if not (spread > 0).all():
         spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
@@ -419,9 +457,22 @@ def _looked_at(
     return model, points
 
 
+def _check_simplex(points: Floats) -> None:
+    """Refuse points whose coordinates always have the same sum."""
+    d, total = points.shape[1], points.sum(axis=1)
+    if d > 1 and np.ptp(total) <= 1e-9 * np.ptp(points, axis=0).max():
+        raise PlanError(
+            f"the prior is a law on a simplex: its {d} coordinates always sum to {total[0]:g}, so "
+            f"it has no density in R^{d}; leave a coordinate out, of sample and of logpdf, and "
+            "work it out in log_likelihood"
+        )
+
+
 def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
     try:
         points = np.asarray(prior.sample(rng, size), dtype=float)
+    except PlanError:
+        raise
     except Exception as error:
         raise PlanError(
             f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {_WAY_OUT}"
@@ -450,7 +501,7 @@ def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
     fits = together is not None and together.shape in ((rows,), columns)
     # Two numbers say more than two times -inf.
     at = int(np.isfinite(together.ravel()).argmax()) if fits else 0
-    alone = _tried(function, points[at])[0]
+    alone, trouble_alone = _tried(function, points[at])
     single = alone is not None and alone.size == 1
     if fits:
         row = _tried(function, points[at : at + 1])[0]
@@ -461,30 +512,65 @@ def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
                     "say vectorised=True or vectorised=False"
                 )
             return True
+        again = _tried(function, points)[0]
+        same = again is not None and again.shape == together.shape
+        if not same or not np.allclose(again, together, rtol=1e-9, equal_nan=True):
+            raise ArmError(
+                "the log-likelihood gives different values for the same points: it must be a "
+                "function of the points alone; fix the random numbers that it uses, once and for "
+                "all points",
+                arm=name,
+                value=together,
+            )
     if single:
         return False
+    d = points.shape[1]
     if together is None:
-        _, trouble_alone = _tried(function, points[0])
-        message = f"raised {type(trouble).__name__}: {trouble}"
-        if str(trouble_alone) != str(trouble):
-            message += f"; for one point, {type(trouble_alone).__name__}: {trouble_alone}"
-        raise ArmError(f"the log-likelihood {message}", arm=name, value=trouble) from trouble
+        assert trouble is not None
+        message = _said(trouble)
+        if trouble_alone is not None and str(trouble_alone) != str(trouble):
+            message += f"; for one point, it {_said(trouble_alone)}"
+        hint = _of_shapes(trouble, d)
+        raise ArmError(f"the log-likelihood {message}{hint}", arm=name, value=trouble) from trouble
+    at_one = "is no number at one point"
+    if trouble_alone is not None:
+        at_one = f"for one point it {_said(trouble_alone)}"
     raise ArmError(
         f"the log-likelihood has shape {together.shape} at points of shape {points.shape}, and "
-        f"is no number at one point; expected ({rows},), or one number for one point",
+        f"{at_one}; expected ({rows},), or one number for one point{_of_shapes(trouble_alone, d)}",
         arm=name,
         value=together,
     )
 
 
+class _NoNumbersError(TypeError):
+    """What a function that did not raise has returned instead of numbers."""
+
+
+def _said(trouble: Exception) -> str:
+    if isinstance(trouble, _NoNumbersError):
+        return str(trouble)
+    return f"raised {type(trouble).__name__}: {trouble}"
+
+
+def _of_shapes(trouble: Exception | None, dimensions: int) -> str:
+    """Return what to compare a wrong index or shape with, nothing for other errors."""
+    if not isinstance(trouble, IndexError | ValueError):
+        return ""
+    return f"; the prior has {dimensions} coordinate{'s' * (dimensions != 1)}"
+
+
 def _tried(function: LogLikelihood, points: Floats) -> tuple[Any, Exception | None]:
     with np.errstate(all="ignore"):
         try:
-            returned = np.asarray(function(points.copy()))
+            raw = function(points.copy())
+            returned = np.asarray(raw)
         except Exception as error:
             return None, error
+    if raw is None:
+        return None, _NoNumbersError(_NONE)
     if returned.dtype.kind not in "fiub":
-        return None, TypeError(f"it returned {returned.dtype}, not numbers")
+        return None, _NoNumbersError(f"returned {returned.dtype}, not numbers")
     return returned, None
 
 
@@ -496,7 +582,7 @@ def _same(one: Any, other: Any) -> bool:
 
 def _number(value: Any) -> Any:
     """Return one number, which a function of one point may have wrapped in an array."""
-    return np.reshape(value, ()) if np.size(value) == 1 else value
+    return np.reshape(value, ()) if value is not None and np.size(value) == 1 else value
 
 
 def _each_point(function: Any, points: Floats) -> Any:

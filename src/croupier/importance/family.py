@@ -10,7 +10,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.checks import positive
+from croupier.checks import known_settings, positive
 from croupier.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 from croupier.importance.points import Normal, Points
@@ -318,6 +318,8 @@ class Family:
         >>> abs(result.value - 0.0833155) < 4 * result.stderr, result.draws
         (True, 10000)
         """
+        own = ("draws", "proportions", "tune")
+        known_settings("Family.estimate", settings, (*own, *Settings.__annotations__))
         return run_mixture(self, draws, proportions, tune, True, False, **settings)
 
     def tune(
@@ -350,6 +352,8 @@ class Family:
         >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.arms["tuned 1"].draws > 100
         (True, True)
         """
+        own = ("draws", "proposals", "spread", "unbiased", "proportions")
+        known_settings("Family.tune", settings, (*own, *Settings.__annotations__))
         if not spread and self._space is None:
             raise PlanError(
                 "spread=False keeps the spread 1 of a tilted or simulated family; "

@@ -176,7 +176,11 @@ def _estimates(summary: Summary) -> list[tuple[str, str]]:
     said = summary.get("log", summary)
     keys = said["value"], said["stderr"], said["low"], said["high"]
     rows = zip(*(components(x) for x in keys), strict=True)
-    return [(formats.number(v, e), formats.bracket(low, high, v, e)) for v, e, low, high in rows]
+    how = formats.log_rounding if "log" in summary else formats.rounding
+    return [
+        (formats.number(v, e, how), formats.bracket(low, high, v, e, how))
+        for v, e, low, high in rows
+    ]
 
 
 def _components(summary: Summary) -> list[Column]:
@@ -252,7 +256,9 @@ def _mean(arm: ArmSummary) -> str:
 def _log_mean(arm: ArmSummary) -> str:
     """The log of an arm's own estimate, with its own error where it has one."""
     mean = _scalar(arm.get("log_mean"))
-    return formats.MISSING if mean is None else formats.number(mean, _scalar(arm.get("log_stderr")))
+    if mean is None:
+        return formats.MISSING
+    return formats.number(mean, _scalar(arm.get("log_stderr")), formats.log_rounding)
 
 
 def _scalar(x: float | list[float] | None) -> float | None:

@@ -6,10 +6,21 @@ Beyond ASCII the strings hold only the signs ± and µ.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
-__all__ = ["bracket", "compact", "count", "duration", "number", "p_value", "percent", "rounding"]
+__all__ = [
+    "bracket",
+    "compact",
+    "count",
+    "duration",
+    "log_rounding",
+    "number",
+    "p_value",
+    "percent",
+    "rounding",
+]
 
 UNKNOWN = "unknown"
 MISSING = "-"
@@ -65,7 +76,19 @@ def rounding(value: float, error: float | None = None) -> Rounding:
     return Rounding(exponent, max(0, exponent - last))
 
 
-def number(value: float, error: float | None = None) -> str:
+def log_rounding(value: float, error: float | None = None) -> Rounding:
+    """As `rounding`, but a large log is written out: its error is that of what follows the point.
+
+    >>> number(-1000007.8824, 0.0123, log_rounding)
+    '-1000007.882 ± 0.012'
+    """
+    how = rounding(value, error)
+    return how if how.exponent < 0 else Rounding(0, max(0, how.decimals - how.exponent))
+
+
+def number(
+    value: float, error: float | None = None, rounding: Callable[..., Rounding] = rounding
+) -> str:
     """A number, and its error if it has one, to two significant digits of the error.
 
     >>> number(1.2345678, 0.000123)
@@ -86,7 +109,13 @@ def number(value: float, error: float | None = None) -> str:
     return f"({pair}){how.suffix}" if how.suffix else pair
 
 
-def bracket(low: float, high: float, value: float, error: float | None = None) -> str:
+def bracket(
+    low: float,
+    high: float,
+    value: float,
+    error: float | None = None,
+    rounding: Callable[..., Rounding] = rounding,
+) -> str:
     """The interval [low, high] of an estimate, rounded as the estimate itself is.
 
     >>> bracket(1.2343267, 1.2348089, 1.2345678, 0.000123)

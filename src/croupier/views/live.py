@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 import sys
+from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
@@ -65,14 +66,18 @@ class Standing(Protocol):
     def leader(self) -> str: ...
 
 
-def estimate_line(value: object, half_width: object) -> str:
+def estimate_line(
+    value: object,
+    half_width: object,
+    rounding: Callable[..., formats.Rounding] = formats.rounding,
+) -> str:
     """The estimate so far; of a vector, the first component.
 
     >>> estimate_line(1.2345678, 0.000246), estimate_line([1.0, 2.0], [0.125, 0.5])
     ('1.23457 ± 0.00025', 'first of 2: 1.00 ± 0.12')
     """
     values, widths = components(value), components(half_width)
-    text = formats.number(values[0], widths[0])
+    text = formats.number(values[0], widths[0], rounding)
     return text if len(values) == 1 else f"first of {len(values)}: {text}"
 
 
@@ -80,7 +85,8 @@ def standing_line(progress: Standing) -> str:
     """Where a run stands; of a run of logs, on their scale."""
     if (log := getattr(progress, "log_value", None)) is None:
         return estimate_line(progress.value, progress.half_width)
-    return f"log: {estimate_line(log, progress.log_half_width)}"  # type: ignore[attr-defined]
+    half_width = progress.log_half_width  # type: ignore[attr-defined]
+    return f"log: {estimate_line(log, half_width, formats.log_rounding)}"
 
 
 def spent_line(draws: int, cost: float, unit: str) -> str:

@@ -103,7 +103,9 @@ def _estimate(axes: Axes, summary: Summary, history: History, component: int) ->
     y = _component(history["value"], component)
     half_width = _component(history["half_width"], component)
     value, error = _pair(summary, component)
-    exponent = formats.rounding(value, error).exponent
+    log = "log" in summary
+    rounding = formats.log_rounding if log else formats.rounding
+    exponent = rounding(value, error).exponent
     y, half_width, value = (_shift(z, exponent) for z in (y, half_width, value))
 
     known = np.isfinite(y) & (x > 0)
@@ -129,9 +131,8 @@ def _estimate(axes: Axes, summary: Summary, history: History, component: int) ->
         axes.set_xlim(left=first)
     size = len(components(summary["value"]))
     what = f"Component {component % size}" if np.ndim(summary["value"]) else "Estimate"
-    log = "log" in summary
     what = f"Log of {what.lower()}" if log else what
-    axes.set_title(f"{what}: {formats.number(*_pair(summary, component))}")
+    axes.set_title(f"{what}: {formats.number(*_pair(summary, component), rounding)}")
     scale = f", in units of 1{formats.Rounding(exponent, 0).suffix}" if exponent else ""
     estimate = "log of estimate" if log else "estimate"
     axes.set_ylabel(f"{estimate}, {formats.level(summary['confidence'])} interval{scale}")
@@ -269,7 +270,14 @@ def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None
 
 def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:
     """Cost on a logarithmic axis, wide enough even for a single batch."""
+    from matplotlib.ticker import NullLocator
+
+    from croupier.views.figure import CostLabels, CostTicks
+
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(CostTicks())
+    axes.xaxis.set_major_formatter(CostLabels())
+    axes.xaxis.set_minor_locator(NullLocator())
     if len(x) and x[-1] > x[0]:
         axes.set_xlim(x[0], x[-1] * 1.15)
     elif len(x):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numba
@@ -387,7 +388,7 @@ def failing(rng: np.random.Generator, size: int) -> Any:
         (3.0, "cannot be sampled"),
         (None, "cannot be sampled"),
         ("normal", "cannot be sampled"),
-        (st.poisson(3), "no logpdf"),
+        (SimpleNamespace(rvs=st.norm.rvs), "no logpdf"),
         ([], "one distribution per coordinate"),
         ([st.norm(0, 1), 3.0], "one distribution per coordinate"),
         ((failing, lambda x: x[:, 0]), "raised RuntimeError: no samples today"),

@@ -299,3 +299,20 @@ def test_each_round_may_have_its_own_mixture() -> None:
     result = family().tune(draws=3000, rng=7, unbiased=True)
     assert abs(result.value - EXACT) < 4 * result.stderr
     assert result.plan.policy["rounds"] == "own"
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "meant"),
+    [
+        ("estimate", "draw", "draws"),
+        ("estimate", "proportion", "proportions"),
+        ("tune", "worker", "workers"),
+        ("tune", "proposal", "proposals"),
+    ],
+)
+def test_an_unknown_setting_names_the_method_and_the_likeliest_one(
+    method: str, setting: str, meant: str
+) -> None:
+    message = rf"^Family\.{method}\(\) got .* '{setting}': did you mean '{meant}'\?$"
+    with pytest.raises(TypeError, match=message):
+        getattr(family(), method)(**{setting: 100})

@@ -102,3 +102,24 @@ def test_shortened_names_fit_and_keep_both_ends() -> None:
 
 def test_a_name_cannot_smuggle_control_characters_into_a_terminal() -> None:
     assert formats.shorten("a\x1b[31m\nb", 20) == "a?[31m?b"
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "expected"),
+    [
+        (-1000007.8824, 0.0123, "-1000007.882 ± 0.012"),
+        (-123456789.0, 12.3, "-123456789 ± 12"),
+        (2.5e6, 3.1e3, "2500000 ± 3100"),
+        (-1000007.8824, math.nan, "-1000008 ± unknown"),
+        (-5000.125, 0.0123, "-5000.125 ± 0.012"),
+        (1.2346e-9, 1.2e-12, "(1.2346 ± 0.0012)e-09"),
+        (-math.inf, math.nan, "-inf ± unknown"),
+    ],
+)
+def test_a_large_log_is_written_out(value: float, error: float, expected: str) -> None:
+    assert formats.number(value, error, formats.log_rounding) == expected
+
+
+def test_the_interval_of_a_large_log_is_written_out() -> None:
+    shown = formats.bracket(-1000007.91, -1000007.85, -1000007.8824, 0.0123, formats.log_rounding)
+    assert shown == "[-1000007.910, -1000007.850]"

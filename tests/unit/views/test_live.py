@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from croupier.views import live as module
-from croupier.views.live import Live, LogProgress, interactive
+from croupier.views.live import Live, LogProgress, interactive, standing_line
 
 
 class State(NamedTuple):
@@ -224,3 +224,8 @@ def test_impossible_rates_are_refused() -> None:
         Live("draws", refresh=0)
     with pytest.raises(ValueError, match="every must not be negative, got -1"):
         LogProgress("draws", every=-1)
+
+
+def test_a_large_log_is_written_out() -> None:
+    progress = types.SimpleNamespace(log_value=-1000007.8824, log_half_width=0.0123)
+    assert standing_line(progress) == "log: -1000007.882 ± 0.012"  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,33 @@ mine = {name for name in sys.modules if name.startswith("croupier.")} - before
 print(sorted(heavy), all(name.startswith("croupier.views") for name in mine))
 """
     assert in_a_new_process(code) == "[] True"
+
+
+def overlaps(axes: Any) -> list[str]:
+    """Return the labels of the cost axis that begin before the one to their left ends."""
+    axes.figure.canvas.draw()
+    left, right = sorted(axes.get_xlim())
+    ticks = [*axes.xaxis.get_major_ticks(), *axes.xaxis.get_minor_ticks()]
+    ticks = sorted((t for t in ticks if left <= t.get_loc() <= right), key=lambda t: t.get_loc())
+    boxes = [(t.label1.get_text(), t.label1.get_window_extent()) for t in ticks]
+    boxes = [(text, box) for text, box in boxes if text]
+    assert len(boxes) > 1, [text for text, _ in boxes]
+    return [text for (_, before), (text, box) in pairwise(boxes) if box.x0 <= before.x1 + 1]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        (300, 315), (300, 700), (400, 2000), (400, 4000), (400, 4800), (400, 40_000),
+        (1, 4000), (300, 10**7), (2 * 10**6, 6 * 10**6), (10**6, 10**7), (3e-5, 0.3),
+    ],
+)  # fmt: skip
+def test_the_labels_of_the_cost_do_not_overlap(run: Run, first: float, last: float) -> None:
+    summary, history = run(arms=2, batches=40)
+    history["cost"] = np.geomspace(first, last, 40)
+    figure = plot(summary, history)
+    assert not overlaps(figure.axes[0])
+    assert not overlaps(figure.axes[1])
 
 
 def test_plotting_never_loads_pyplot() -> None:
