@@ -105,7 +105,7 @@ class Allocator:
         self._states = {name: learner.start() for name, learner in self._learners.items()}
         self._policy_state = self._policy.start(plan)
         measured = plan.unit == "seconds"
-        self._ledger = Ledger(len(plan.names), measured=measured)
+        self._ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
         self._history = History(
             plan.names,
             self._combiner,

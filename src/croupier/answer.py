@@ -153,8 +153,8 @@ def _rows(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> list[
 
 
 def _rows_now(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> list[ArmRow]:
-    s2, price, scalar = ledger.variance, ledger.price, history.scalar
-    V = s2 @ objective_weights(plan, ledger, s2)
+    s2, price, scalar = ledger.sample_variance, ledger.price, history.scalar
+    V = ledger.variance @ objective_weights(plan, ledger, s2)
     known = (ledger.count > 1) & (V > 0)
     loss = price * V
     if plan.weights is not None:  # one more draw takes w^2 V/n^2 from the variance of the estimate

@@ -39,7 +39,7 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
     p = np.full(ledger.mean.shape[1], np.nan)
     if _is_alone(leader, ledger):
         return p, leader
-    s2, df, x = ledger.variance, ledger.df, ledger.mean
+    s2, df, x = ledger.sample_variance, ledger.df, ledger.mean
     fit = (s2 > 0) & (df >= FEW)
     tested = fit & fit[leader]
     tested[leader] = False
@@ -175,7 +175,7 @@ def _far_off(ledger: Ledger) -> list[int]:
     leader = int(ledger.cost.argmax())
     if _is_alone(leader, ledger):
         return []
-    error = ledger.variance / np.maximum(ledger.count, 1)[:, None]
+    error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
     apart = np.abs(ledger.mean - ledger.mean[leader])
     far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
     return _where(far.any(axis=1))

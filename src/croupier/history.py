@@ -198,9 +198,12 @@ class History:
 
     def ledger(self) -> Ledger:
         """Return the ledger that these batches make, booked anew in their order."""
-        ledger = Ledger(len(self.names), measured=self._measured)
+        ledger = self._empty()
         self._book(ledger, 0, self._rows)
         return ledger
+
+    def _empty(self) -> Ledger:
+        return Ledger(len(self.names), measured=self._measured, positive=self._log)
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN before any.
@@ -245,7 +248,7 @@ class History:
         return self._replayed(rows)
 
     def _replayed(self, rows: NDArray[np.int64]) -> Curve:
-        ledger = Ledger(len(self.names), measured=self._measured)
+        ledger = self._empty()
         values, halves, start = [], [], 0
         for stop in rows + 1:
             self._book(ledger, start, stop)

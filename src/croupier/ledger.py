@@ -21,6 +21,10 @@ __all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
+#: log 100, and in place of no effective draw at all, so little of one that its mean is nothing.
+_DOUBT: Final = math.log(100)
+_LEAST: Final = 1e-5
+
 #: A call shorter than this measures the call rather than the draws (in seconds).
 TELLING: Final = 2e-4
 
@@ -94,14 +98,16 @@ class Ledger:
     first draw of the run, in units of ``2**exponent``; `value_of` turns such numbers back into
     the user's.
 
-    With `measured`, costs are clock times of whole calls, and `price` discounts what is due to
-    the call and not to the draw. For that, `largest` is an arm's largest batch, `pace` its least
-    cost per draw in any batch and `pace_before` in any smaller one, `telling` how many of its
-    calls were long enough to tell the cost of a draw.
+    With `positive`, draws are never negative (they came as logs), and `variance` allows for what
+    an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
+    discounts what is due to the call and not to the draw. For that, `largest` is an arm's largest
+    batch, `pace` its least cost per draw in any batch and `pace_before` in any smaller one,
+    `telling` how many of its calls were long enough to tell the cost of a draw.
     """
 
-    def __init__(self, arms: int, *, measured: bool = False) -> None:
+    def __init__(self, arms: int, *, measured: bool = False, positive: bool = False) -> None:
         self.measured = measured
+        self.positive = positive
         self.origin: Floats | None = None
         self.exponent: Ints = np.full(1, FLAT)
         self.moments: Floats = np.zeros((4, arms, 1))
@@ -148,7 +154,7 @@ class Ledger:
     @classmethod
     def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
         """Return the ledger whose ``vars`` these are; `like` is one of as many arms."""
-        ledger = cls(len(like), measured=like.measured)
+        ledger = cls(len(like), measured=like.measured, positive=like.positive)
         for name, mine in vars(ledger).items():
             its = state[name]
             # Of an array only the last axis, the components, may be another.
@@ -169,8 +175,19 @@ class Ledger:
 
     @property
     def variance(self) -> Floats:
-        """Sample variances M2/(n - 1), zero for an arm with fewer than two draws."""
+        """Sample variances M2/(n - 1), zero for an arm with fewer than two draws.
+
+        Of draws that are never negative, at least n gap^2 where an arm has varied and its mean is
+        `gap` below what another arm is sure of: what was not seen in n draws has a probability of
+        about 1/n at most. An arm with m effective draws, (sum x)^2/sum x^2, is sure of its mean
+        times 100^(-1/sqrt(m)); of one draw, that is what Markov's inequality allows with 1 %.
+        """
         return self._variance.copy()
+
+    @property
+    def sample_variance(self) -> Floats:
+        """Sample variances M2/(n - 1) as they are."""
+        return np.asarray(self.moments[1] / np.maximum(self.count - 1, 1)[:, None])
 
     @property
     def df(self) -> Floats:
@@ -241,6 +258,8 @@ class Ledger:
             self.fewest = float(self.count.min())
         if self.fewest > 1 and not self.varies:
             self.varies = bool(self.moments[1].all())
+        if self.positive and n < self.draws + n_b:
+            self._allow_for_missed()
         self.draws += n_b
         self.spent += outcome.cost
 
@@ -325,6 +344,17 @@ class Ledger:
         self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
         self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
+        if self.positive:
+            self._allow_for_missed()
+
+    def _allow_for_missed(self) -> None:
+        """Raise the variances of arms that have missed what others have seen: see `variance`."""
+        s2, mean, n = self.sample_variance, self.mean, self.count[:, None]
+        squares = s2 + mean * mean
+        effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
+        sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST)))
+        gap = np.maximum(sure.max(axis=0) - mean, 0.0)
+        self._variance = np.where(s2 > 0, np.maximum(s2, n * gap * gap), s2)
 
     def _begin(self, origin: Floats, exponent: Ints) -> None:
         if self.origin is None:

@@ -214,3 +214,61 @@ def test_a_variance_that_vanishes_beside_another_is_not_taken_for_known() -> Non
         table.tell(batch, batch.rng().normal(0.0, 1e-200 if batch.arm == "tiny" else 1e150, 1))
     assert table.ledger.variance[0, 0] == 0
     assert not table.ledger.varies
+
+
+# -- draws that are never negative
+
+
+def positive_ledger(*parts):
+    ledger = Ledger(3, positive=True)
+    plan = Plan(names=("a", "b", "c"), seed=0, log=True)
+    for arm, draws in enumerate(parts):
+        if not len(draws):
+            continue
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.asarray(draws, dtype=float))
+        batch = Batch(arm, plan.names[arm], len(logs), 0)
+        chunks = chunks_of(batch, Draws(log_values=logs), log=True)
+        ledger.add(arm, outcome_of(plan, batch, chunks))
+    return ledger
+
+
+def in_users_units(ledger, variance):
+    return np.ldexp(variance[:, 0], 2 * ledger.exponent)
+
+
+def test_an_arm_that_missed_what_another_is_sure_of_has_the_variance_of_what_it_missed():
+    blind = np.tile([1e-3, 2e-3], 50)  # 100 draws with a mean of 1.5e-3
+    seeing = np.full(400, 1.0)
+    seeing[:200] = 3.0  # 400 draws with a mean of 2, (sum x)^2/sum x^2 = 320 effective ones
+    ledger = positive_ledger(blind, seeing)
+    gap = 2 * 100 ** (-1 / np.sqrt(400 * 4 / (4 + seeing.var(ddof=1)))) - 1.5e-3
+    expected = [100 * gap**2, seeing.var(ddof=1), 0.0]
+    assert in_users_units(ledger, ledger.variance) == pytest.approx(expected)
+    own = [blind.var(ddof=1), seeing.var(ddof=1), 0.0]
+    assert in_users_units(ledger, ledger.sample_variance) == pytest.approx(own)
+
+
+def test_a_single_large_draw_is_no_evidence_against_another_arm():
+    good = np.tile([0.8, 1.2], 50)
+    lucky = np.r_[np.full(9, 0.0), 500.0]  # a mean of 50, of one effective draw: Markov allows it
+    ledger = positive_ledger(good, lucky)
+    assert in_users_units(ledger, ledger.variance)[0] == pytest.approx(good.var(ddof=1))
+
+
+def test_an_arm_that_never_varied_stays_one_that_never_varied():
+    ledger = positive_ledger(np.zeros(50), np.tile([0.9, 1.1], 200))
+    assert ledger.variance[0, 0] == 0
+    assert not ledger.varies
+
+
+def test_what_was_missed_is_known_after_a_merge_too():
+    whole = positive_ledger(np.tile([1e-3, 2e-3], 50), np.tile([1.0, 3.0], 200))
+    blind, other = positive_ledger(np.tile([1e-3, 2e-3], 50)), Ledger(3, positive=True)
+    seeing = positive_ledger([], np.tile([1.0, 3.0], 200))
+    assert in_users_units(blind, blind.variance)[0] < 1e-6
+    other.merge(blind)
+    other.merge(seeing)
+    assert in_users_units(other, other.variance) == pytest.approx(
+        in_users_units(whole, whole.variance)
+    )

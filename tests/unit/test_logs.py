@@ -165,10 +165,11 @@ def test_draws_say_which_of_the_two_they_are():
 @settings(max_examples=15, deadline=None)
 @given(
     log=st.floats(-150, 150),
-    sigmas=st.lists(st.floats(0.01, 2.0), min_size=1, max_size=4),
+    sigmas=st.lists(st.floats(0.01, 0.3), min_size=1, max_size=4),
     seed=st.integers(0, 2**32),
 )
 def test_a_run_of_logs_is_the_run_of_the_draws(log, sigmas, seed):
+    # As long as no arm misses what others have seen, of which only logs tell.
     arms = {
         str(k): moved(lambda rng, size, s=s: rng.normal(-s * s / 2, s, size), log)
         for k, s in enumerate(sigmas)

@@ -9,6 +9,7 @@ well or badly the chain mixes. Weights are logarithms: arms for ``estimate(..., 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
@@ -203,7 +204,8 @@ def ais(
     if cost not in (None, "evaluations"):
         raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
-    model = model.marked(*Start.of(model, pilot_stream(), 3))
+    with suppress(ArmError):  # the first call of the arm will say what is wrong
+        model = model.marked(*Start.of(model, pilot_stream(), 3))
     widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
     if width is not None and kernel != "slice":
         raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")

@@ -215,7 +215,8 @@ def _booked(
     learning: set[str],
 ) -> Result:
     measured = plan.unit == "seconds"
-    ledger, tails, told = Ledger(len(plan.names), measured=measured), dict[int, Tail](), 0
+    ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
+    tails, told = dict[int, Tail](), 0
     parts = snapshot_in(database)
     if parts is not None:
         try:

@@ -11,7 +11,10 @@ import scipy.stats as st
 import croupier as cr
 from croupier.arms.models import as_prior, model_of
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
 
 TWO = [st.norm(0, 1), st.norm(0, 1)]
 
