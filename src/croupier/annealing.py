@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Unpack
 
@@ -19,9 +19,11 @@ from croupier.arms.annealed import (
     Schedule,
     ais,
     betas_of,
+    compilable,
 )
 from croupier.arms.base import ArmLike
-from croupier.arms.fitted import Fitted, check_mass
+from croupier.arms.doubts import check_law, check_mass
+from croupier.arms.fitted import HEAVIER, Fitted
 from croupier.arms.models import (
     Frozen,
     LogLikelihood,
@@ -29,6 +31,7 @@ from croupier.arms.models import (
     Pair,
     Prior,
     PriorLike,
+    is_compiled,
     model_of,
     pilot_stream,
 )
@@ -53,6 +56,12 @@ OPENING: Final = 300
 #: that is dearest, and not the one that is best, would have most of it.
 _FIRST: Final = 0.1
 
+#: And so many evaluations in any case, or chains of slices would outlast a budget of seconds.
+_EVALUATIONS: Final = 200_000
+
+#: Arms whose chains take more evaluations than this are left out where one takes fewer.
+_LONG: Final = 20_000
+
 #: The variances of a log-weight that the temperatures of a ladder aim at.
 _AIMS: Final = (2.0, 0.7, 0.25)
 
@@ -69,6 +78,9 @@ _JUDGES: Final = 200
 
 #: Arms that a pilot expects to be so many times worse than the best are left out.
 _HOPELESS: Final = 50.0
+
+#: Heavier tails of a fitted law may cost so many times the variance.
+_DEARER: Final = 1.3
 
 
 def evidence(
@@ -109,7 +121,8 @@ def evidence(
         combine: and so are these,
         **settings: budgets, tolerances and all the rest: ``draws=``, ``seconds=`` or ``cost=``
             (evaluations of the likelihood), ``rtol=`` for the half-width of log Z, ``rng=``, ...
-            The pilot's few hundred evaluations come before the budget and are not part of it.
+            The pilot's evaluations, some hundreds for each of its levels and more where moves are
+            hard, come before the budget and are not part of it.
 
     Returns:
         A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`.
@@ -165,12 +178,12 @@ def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
     """Return how many chains the first call of each arm has."""
     if isinstance(arms[-1], Later):
         return arms[-1].after
-    if not arms[-1].model.vectorised:
+    model = arms[-1].model
+    if not model.vectorised and not is_compiled(model.log_likelihood):
         return "growing"
-    if cost is None:
-        return OPENING
     each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
-    return int(np.clip(_FIRST * positive("cost", cost) / each, 4, OPENING))
+    most = _EVALUATIONS if cost is None else _FIRST * positive("cost", cost)
+    return int(np.clip(most / each, 4, OPENING))
 
 
 def ladder(
@@ -218,8 +231,10 @@ def ladder(
         options.update(schedule=schedule, vectorised=vectorised)
         return [ais(log_likelihood, prior, temperatures=n, **options) for n in _each(temperatures)]
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
-    if temperatures is None and _doubtful(model.prior):
-        check_mass(model, pilot_stream())
+    if _doubtful(model.prior):
+        check_law(model, pilot_stream())
+        if temperatures is None:
+            check_mass(model.charted(), pilot_stream())
     rng = pilot_stream()
     first = Start.of(model, rng)
     model = model.marked(*first)
@@ -228,15 +243,18 @@ def ladder(
         if enough <= _SOON and (most is None or enough <= most):
             options.update(vectorised=model.vectorised)
             later = partial(_piloted, log_likelihood, prior, **options)
-            plain = _plain(model, Slice(2 * model.spread))
-            return [plain, Later(later, enough, plain.version)]
-    pilot = explore(model, rng, first)
+            soon = _plain(model, Slice(2 * model.spread))
+            return [soon, Later(later, enough, soon.version)]
+    plain = model
+    if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
+        model = model.charted()
+    pilot = explore(model, rng, first.on(model))
     if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         numbers = _PLAIN if temperatures is None else _each(temperatures)
         return [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
     moves = _moves(kernel, model, pilot)
-    build = _Builder(model, pilot, moves, count_of("sweeps", sweeps), cost is not None)
+    build = _Builder(plain, model, pilot, moves, count_of("sweeps", sweeps), cost is not None)
     if temperatures is not None:
         return [build.annealed(n) for n in _each(temperatures)]
     return build.ladder()
@@ -310,8 +328,9 @@ def _plain(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
 
 
 class _Builder(NamedTuple):
-    """Makes arms from what a pilot found."""
+    """Makes arms from what a pilot found; `plain` is the model without a chart."""
 
+    plain: Model
     model: Model
     pilot: Pilot
     moves: Kernel
@@ -321,16 +340,28 @@ class _Builder(NamedTuple):
     def annealed(self, temperatures: int) -> Annealed:
         """Return an arm with so many temperatures on the pilot's schedule."""
         model, betas = self.model.named(f"ais-{temperatures}"), self.pilot.betas(temperatures)
-        return Annealed(model, betas, self.moves, self.sweeps, self.costs)
+        compiled = isinstance(self.moves, Slice) and compilable(model)
+        return Annealed(model, betas, self.moves, self.sweeps, self.costs, compiled=compiled)
+
+    def fitted(self) -> tuple[float, Fitted]:
+        """Return the fitted law with what a pilot expects of its relative variance."""
+        model, pilot = self.model.named("fitted"), self.pilot
+        fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
+        excess = _excess(fitted, pilot)
+        if model.chart is not None:
+            # Tails are often between those of an exponential and a normal law there.
+            safer = replace(fitted, freedom=HEAVIER)
+            if (other := _excess(safer, pilot)) < _DEARER * excess:
+                return other, safer
+        return excess, fitted
 
     def ladder(self) -> list[Rung]:
         """Return arms in the order of what they are expected to cost, times their variance."""
-        plain = _plain(self.model, self.moves, costs=self.costs)
-        model, pilot = self.model.named("fitted"), self.pilot
-        fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
+        plain = _plain(self.plain, self.moves, costs=self.costs)
+        excess, fitted = self.fitted()
         expected: list[tuple[float, Annealed | Fitted]] = [
             (self.pilot.excess, plain),
-            (2 * _excess(fitted, self.pilot), fitted),
+            (2 * excess, fitted),
         ]
         # A level in one step adds -log(LEFT) to the variance of a log-weight, in r steps 1/r of it.
         levels = len(self.pilot.levels)
@@ -339,6 +370,9 @@ class _Builder(NamedTuple):
         for steps in sorted({max(2, steps) for steps in wanted}):
             variance = math.expm1(whole / steps)
             expected.append((2 * steps * variance, self.annealed(steps + 1)))
+        if expected[-1][1].evaluations > _LONG:  # the finest is the last, the coarsest the third
+            most = max(_LONG, expected[2][1].evaluations)
+            expected = [pair for pair in expected if pair[1].evaluations <= most]
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)
         hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]

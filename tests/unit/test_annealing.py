@@ -13,9 +13,10 @@ import scipy.stats as st
 from scipy.special import betaln
 
 import croupier as cr
-from croupier.annealing import Later, ladder
+from croupier.annealing import _EVALUATIONS, _LONG, OPENING, Later, _opening, ladder
 from croupier.arms.annealed import Annealed
-from croupier.arms.fitted import Fitted, log_mass
+from croupier.arms.doubts import log_mass
+from croupier.arms.fitted import Fitted
 from croupier.arms.models import model_of
 from croupier.arms.pilots import Start
 
@@ -137,6 +138,60 @@ def test_the_first_calls_do_not_use_up_a_budget_of_evaluations() -> None:
     assert abs(z_score(result, truth)) < 4
 
 
+def correlated_model(d: int, rho: float) -> tuple[Callable[..., Any], Any]:
+    precision = np.linalg.inv(0.01 * ((1 - rho) * np.eye(d) + rho))
+
+    def log_likelihood(x: np.ndarray) -> Any:
+        z = x - 0.7
+        return -0.5 * ((z @ precision) * z).sum(axis=1)
+
+    return log_likelihood, st.multivariate_normal(np.zeros(d), np.eye(d))
+
+
+def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> None:
+    # A chain of slices takes 10 000 evaluations and more here; 400 of them outlast any patience.
+    log_likelihood, prior = correlated_model(10, 0.999)
+    arms = ladder(log_likelihood, prior, kernel="slice")
+    each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
+    assert 5000 < max(each) <= _LONG
+    first = _opening(arms, None)
+    assert isinstance(first, int)
+    assert 4 <= first < 40
+    assert first * sum(each) <= _EVALUATIONS
+    result = cr.evidence(log_likelihood, prior, kernel="slice", draws=2 * first, rng=1)
+    assert [row.draws for row in result.arms] == [first, first]
+    easy, normal, _ = gaussian_model(3)
+    assert _opening(ladder(easy, normal), None) == OPENING
+
+
+@pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
+def test_compiled_slices_are_compiled_once(prior: Any) -> None:
+    from numba import njit
+
+    from croupier.arms.compiled import annealing_of, each_point
+
+    @njit
+    def log_likelihood(x: Any) -> Any:
+        return -2 * ((x[0] - 1) ** 2 + (x[1] - 1) ** 2)
+
+    def compiled() -> tuple[int, int]:
+        return annealing_of.cache_info().misses, each_point.cache_info().misses
+
+    arms = ladder(log_likelihood, prior, kernel="slice", temperatures=(4, 12))
+    assert all(isinstance(arm, Annealed) and arm.compiled for arm in arms)
+    results, before = [], compiled()
+    for seed in (1, 2):
+        results.append(
+            cr.evidence(log_likelihood, prior, kernel="slice", temperatures=(4, 12),
+                        draws=1000, rng=seed)
+        )  # fmt: skip
+        assert compiled() == (before[0] + 1, before[1])
+        # Chains go in step: a first call of one chain would cost as much as one of many.
+        assert min(row.draws for row in results[-1].arms) >= 100
+    one = prior[0].expect(lambda x: np.exp(-2 * (x - 1) ** 2))
+    assert max(abs(z_score(result, 2 * np.log(one))) for result in results) < 4
+
+
 def independent(*coordinates: Any) -> tuple[Any, Any]:
     def sample(rng: np.random.Generator, size: int) -> Any:
         return np.column_stack([each.rvs(size, random_state=rng) for each in coordinates])
@@ -191,7 +246,8 @@ def test_the_mass_of_a_prior_is_known_with_its_error(prior: Any) -> None:
 
 def test_the_arms_of_a_ladder_can_be_sent_to_a_worker() -> None:
     log_likelihood, prior, _ = gaussian_model(2)
-    for arm in ladder(log_likelihood, prior):
+    box = [st.uniform(-1, 5), st.expon(-1)]
+    for arm in [*ladder(log_likelihood, prior), *ladder(log_likelihood, box)]:
         sent = pickle.loads(pickle.dumps(arm))
         here, there = (each(np.random.default_rng(9), 50) for each in (arm, sent))
         assert (here == there).all()
@@ -206,6 +262,28 @@ def test_the_ladder_has_the_arms_of_which_a_pilot_expects_most_first() -> None:
     assert isinstance(arms[0], Fitted)
     for arm in arms:  # each of them is unbiased by itself
         w = np.exp(arm(np.random.default_rng(10), 4000) - truth)
+        assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
+
+
+@pytest.mark.parametrize("kernel", ["autoregressive", "random-walk"])
+def test_arms_in_other_coordinates_are_unbiased_too(kernel: Any) -> None:
+    # Against one bound and against both, and heavy tails: truths by quadrature, each by itself.
+    prior = [st.uniform(0, 1), st.expon(), st.t(2)]
+
+    def one(x: Any, centre: float) -> Any:
+        return -0.5 * ((x - centre) / 0.3) ** 2
+
+    def log_likelihood(x: np.ndarray) -> Any:
+        return one(x[:, 0], 1.1) + one(x[:, 1], -0.2) + one(x[:, 2], 3)
+
+    truth = sum(
+        np.log(law.expect(lambda x, c=centre: np.exp(one(x, c)), lb=low, ub=high))
+        for law, centre, low, high in zip(prior, (1.1, -0.2, 3), (0, 0, 0), (1, 3, 6), strict=True)
+    )
+    arms = ladder(log_likelihood, prior, kernel=kernel)
+    assert any(isinstance(arm, Fitted) for arm in arms)
+    for arm in arms:
+        w = np.exp(arm(np.random.default_rng(12), 4000) - truth)
         assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
 
 

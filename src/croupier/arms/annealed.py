@@ -21,6 +21,7 @@ from croupier.arms.models import (
     Normal,
     Pair,
     PriorLike,
+    Uniform,
     is_compiled,
     model_of,
     pilot_stream,
@@ -32,7 +33,7 @@ from croupier.checks import count_of
 from croupier.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 
-__all__ = ["Annealed", "Kernel", "ais", "betas_of"]
+__all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable"]
 
 #: A kernel of the user's: (rng, points, beta, log_density) -> points, in place of those by name.
 KernelFunction: TypeAlias = Callable[..., Any]
@@ -128,11 +129,16 @@ class Annealed:
 
         model, slices = self.model, self.kernel
         assert isinstance(slices, Slice)
-        normal = model.prior if isinstance(model.prior, Normal) else None
-        logpdf = model.prior.logpdf_function if isinstance(model.prior, Pair) else None
-        law = (slices.width, slices.width) if normal is None else (normal.mean, normal.spread)
+        density: Any
+        if isinstance(prior := model.prior, Normal):
+            density, law = "normal", (prior.mean, prior.spread)
+        elif isinstance(prior, Uniform):
+            density, law = "uniform", (prior.low, prior.high)
+        else:
+            assert isinstance(prior, Pair)
+            density, law = prior.logpdf_function, (slices.width, slices.width)
         points = np.ascontiguousarray(model.start(rng, size))
-        weights, evaluations, bad = annealing_of(model.log_likelihood, logpdf)(
+        weights, evaluations, bad = annealing_of(model.log_likelihood, density)(
             rng, points, self.betas, slices.width, slices.limit, self.sweeps, *law
         )
         if bad[1]:
@@ -167,8 +173,8 @@ def ais(
     Args:
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
             (d,) that returns a number; -inf where the data are impossible. Compiled by numba for
-            one point, whole chains run in compiled code (`kernel="slice"`, a normal prior or a
-            compiled one).
+            one point, whole chains run in compiled code (`kernel="slice"`, a normal or uniform
+            prior, or a compiled one).
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
             pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
             its standard parameters: `st.norm` is N(0, 1).
@@ -226,6 +232,7 @@ def ais(
         if not callable(spread):
             moves.at(1.0, model.dimensions)
     else:
+        model = model.charted()
         pilot = explore(model, pilot_stream())
         if pilot is None:
             raise PlanError(
@@ -240,15 +247,16 @@ def ais(
         steps,
         cost is not None,
         count_of("block", block),
-        isinstance(moves, Slice) and _compilable(model),
+        isinstance(moves, Slice) and compilable(model),
     )
 
 
-def _compilable(model: Model) -> bool:
+def compilable(model: Model) -> bool:
+    """Tell whether whole chains of slices can run in compiled code."""
     if model.vectorised or not is_compiled(model.log_likelihood):
         return False
     prior = model.prior
-    return isinstance(prior, Normal) or (isinstance(prior, Pair) and prior.by_point)
+    return isinstance(prior, Normal | Uniform) or (isinstance(prior, Pair) and prior.by_point)
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,12 @@ def each_point(function: Any) -> Any:
 
 @lru_cache(maxsize=64)
 def annealing_of(log_likelihood: Any, logpdf: Any) -> Any:
-    """Return annealing by slices for a likelihood and a prior of one point; None: a normal prior.
+    """Return annealing by slices for a likelihood and a prior of one point.
 
-    The kernel returns log-weights, evaluations, and the first value that is no density.
+    `logpdf` is a function, or "normal" or "uniform" for laws of ours. The kernel returns
+    log-weights, evaluations, and the first value that is no density.
     """
-    if logpdf is None:
+    if logpdf == "normal":
 
         @compiled
         def log_prior(point, mean, spread):  # type: ignore[no-untyped-def]
@@ -46,6 +47,15 @@ def annealing_of(log_likelihood: Any, logpdf: Any) -> Any:
                 z = (point[i] - mean[i]) / spread[i]
                 total -= 0.5 * z * z
             return total  # a slice does not care for the constant
+
+    elif logpdf == "uniform":
+
+        @compiled
+        def log_prior(point, low, high):  # type: ignore[no-untyped-def]
+            for i in range(len(point)):
+                if not low[i] <= point[i] <= high[i]:
+                    return -np.inf
+            return 0.0
 
     else:
 

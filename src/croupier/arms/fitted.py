@@ -14,16 +14,17 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from croupier.arms.models import Model, Normal
+from croupier.arms.models import Model
 from croupier.arms.walks import Level
 from croupier.draws import Draws, Floats
-from croupier.errors import PlanError
 
-__all__ = ["Fitted", "check_mass", "log_mass"]
+__all__ = ["Fitted"]
 
-#: The share of the prior in the mixture, and Student's degrees of freedom.
+#: The share of the prior in the mixture, and Student's degrees of freedom, or fewer for heavier
+#: tails.
 SHARE: Final = 0.05
 FREEDOM: Final = 20.0
+HEAVIER: Final = 8.0
 
 #: The law's variance is 1.1 times that of the pilot's points, and more the less these tell of it,
 #: 1 + 3 d/(their effective number): too wide costs little, too narrow makes rare large weights.
@@ -43,6 +44,7 @@ class Fitted:
     effective: float
     costs: bool = False
     block: int = 1000
+    freedom: float = FREEDOM
 
     #: What `estimate` must be told by log=True.
     logs: ClassVar[bool] = True
@@ -67,7 +69,7 @@ class Fitted:
     def _block(self, rng: np.random.Generator, size: int) -> Floats:
         d = self.model.dimensions
         chosen = rng.random(size) < SHARE
-        scale = self._wider * np.sqrt(FREEDOM / rng.chisquare(FREEDOM, (size, 1)))
+        scale = self._wider * np.sqrt(self.freedom / rng.chisquare(self.freedom, (size, 1)))
         points = self.level.mean + (scale * rng.standard_normal((size, d))) @ self.level.root.T
         if from_prior := int(np.count_nonzero(chosen)):
             points[chosen] = self.model.start(rng, from_prior)
@@ -77,9 +79,9 @@ class Fitted:
     def log_density(self, points: Floats, prior: Floats) -> Floats:
         """Return log q, given the log of the prior's density."""
         z = (points - self.level.mean) @ self.level.inverse
-        power = (FREEDOM + self.model.dimensions) / 2
+        power = (self.freedom + self.model.dimensions) / 2
         squares = np.einsum("ij,ij->i", z, z)
-        student = self._peak - power * np.log1p(squares / (FREEDOM * self._wider**2))
+        student = self._peak - power * np.log1p(squares / (self.freedom * self._wider**2))
         return np.asarray(np.logaddexp(student, math.log(SHARE) + prior))
 
     @cached_property
@@ -90,47 +92,7 @@ class Fitted:
     @cached_property
     def _peak(self) -> float:
         """The log of Student's part of q at its mean."""
-        d, nu = self.model.dimensions, FREEDOM
+        d, nu = self.model.dimensions, self.freedom
         constant = math.lgamma((nu + d) / 2) - math.lgamma(nu / 2) - d / 2 * math.log(nu * math.pi)
         roots = float(np.log(self.level.root.diagonal()).sum()) + d * math.log(self._wider)
         return math.log1p(-SHARE) + constant - roots
-
-
-def check_mass(model: Model, rng: np.random.Generator) -> None:
-    """Refuse a prior whose density does not integrate to 1: the weights of `Fitted` need that."""
-    mass, error = log_mass(model, rng)
-    if abs(mass) > max(0.5, 6 * error):
-        raise PlanError(
-            f"the prior's log-density is not normalised: its exponential integrates to about "
-            f"e^{mass:.1f} and not to 1; add the constant, or give temperatures=, for arms of "
-            "annealing alone, which do not need it"
-        )
-
-
-def log_mass(model: Model, rng: np.random.Generator, size: int = 200) -> tuple[float, float]:
-    """Return the log of the integral of the prior's density, with its error (Bennett 1976).
-
-    From points of the prior and of a normal law g, with l = log prior - log g there: the c with
-    sum over the prior's of 1/(1 + e^(l - c)) = sum over g's of 1/(1 + e^(c - l)).
-    """
-    points = model.start(rng, 2 * size)
-    g = Normal(np.median(points[:size], axis=0), model.spread)
-    own, others = points[size:], g.sample(rng, size)
-    at_own = model.log_prior(own) - g.logpdf(own)
-    at_others = model.log_prior(others) - g.logpdf(others)
-    if not (at_others > -np.inf).any():
-        return 0.0, np.inf  # they have nothing in common: no word on the mass
-    both = np.concatenate([at_own, at_others[at_others > -np.inf]])
-    low, high = float(both.min()) - 10, float(both.max()) + 10
-    for _ in range(60):
-        c = 0.5 * (low + high)
-        enough = _logistic(c - at_own).sum() >= _logistic(at_others - c).sum()
-        low, high = (low, c) if enough else (c, high)
-    f = _logistic(both - c)
-    information = float((f * (1 - f)).sum())
-    variance = 1 / information - 2 / size if information > 0 else np.inf
-    return c, math.sqrt(max(variance, 0.0))
-
-
-def _logistic(x: Floats) -> Floats:
-    return np.asarray(0.5 * (1 + np.tanh(0.5 * x)))

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
+from croupier.arms.charts import Chart, chart_of
 from croupier.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import stream
@@ -103,6 +104,41 @@ class Correlated:
         return np.asarray(np.sqrt(np.square(self.root).sum(axis=1)))
 
 
+@dataclass(frozen=True)
+class Uniform:
+    """Independent uniform coordinates, without scipy's overhead."""
+
+    low: Floats  # (d,)
+    high: Floats  # (d,)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return low + (high - low) U."""
+        return self.low + (self.high - self.low) * rng.random((size, len(self.low)))
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -sum log(high - low) between the bounds, -inf elsewhere."""
+        inside = ((points >= self.low) & (points <= self.high)).all(axis=1)
+        return np.where(inside, -self._scale, -np.inf)
+
+    @property
+    def mean(self) -> Floats:
+        """The middle of each coordinate."""
+        return np.asarray(0.5 * (self.low + self.high))
+
+    @property
+    def spread(self) -> Floats:
+        """The distance between the quartiles, in standard deviations of a normal law."""
+        return np.asarray((self.high - self.low) / 2.698)
+
+    @cached_property
+    def _scale(self) -> float:
+        return float(np.log(self.high - self.low).sum())
+
+
+#: Priors that need no looking at, and no checks.
+_OURS: Final = (Normal, Correlated, Uniform)
+
+
 def _scale_of(roots: Floats) -> float:
     """Return the log of the integral of exp(-|z|^2/2), with the diagonal of a root."""
     return float(np.log(roots).sum()) + 0.5 * len(roots) * math.log(2 * math.pi)
@@ -147,8 +183,16 @@ class Independent:
 
     def logpdf(self, points: Floats) -> Floats:
         """Return the sum of the log-densities."""
+        if self._alike:  # one call will do
+            return np.asarray(self.coordinates[0].logpdf(points).sum(axis=1))
         columns = zip(self.coordinates, points.T, strict=True)
         return np.asarray(sum(each.logpdf(column) for each, column in columns))
+
+    @cached_property
+    def _alike(self) -> bool:
+        first = self.coordinates[0].distribution
+        same = all(each.distribution is first for each in self.coordinates)
+        return same and _is_scipys(first)
 
 
 @dataclass(frozen=True)
@@ -196,12 +240,12 @@ def as_prior(prior: PriorLike) -> Prior:
             raise PlanError(
                 f"a list as a prior is one distribution per coordinate, got {prior!r}: {_WAY_OUT}"
             )
-        simple = [_normal(each) for each in prior]
-        if all(each is not None for each in simple):
-            means, spreads = zip(*simple, strict=True)
-            return Normal(np.concatenate(means), np.concatenate(spreads))
+        for find, kind in ((_normal, Normal), (_uniform, Uniform)):
+            simple = [find(each) for each in prior]
+            if all(each is not None for each in simple):
+                return kind(*map(np.concatenate, zip(*simple, strict=True)))
         return Independent(tuple(map(Frozen, prior)))
-    if isinstance(prior, Normal | Correlated | Frozen | Independent | Pair):
+    if isinstance(prior, (*_OURS, Frozen, Independent, Pair)):
         return prior
     _check_distribution(prior, "the prior")
     sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
@@ -210,6 +254,8 @@ def as_prior(prior: PriorLike) -> Prior:
         raise PlanError(f"the prior {prior!r} cannot {lacks}; {_WAY_OUT}")
     if (normal := _normal(prior)) is not None:
         return Normal(*normal)
+    if (uniform := _uniform(prior)) is not None:
+        return Uniform(*uniform)
     return _multivariate_normal(prior) or Frozen(prior)
 
 
@@ -241,6 +287,16 @@ def _normal(prior: Any) -> tuple[Floats, Floats] | None:
     return None if mean.ndim or spread.ndim else (mean.reshape(1), spread.reshape(1))
 
 
+def _uniform(prior: Any) -> tuple[Floats, Floats] | None:
+    """Return the bounds of scipy's uniform(...), None of anything else."""
+    if type(getattr(prior, "dist", None)).__name__ != "uniform_gen":
+        return None
+    low, high = map(np.asarray, prior.support())
+    if low.ndim or high.ndim or not np.isfinite(high - low) or not low < high:
+        return None
+    return low.reshape(1), high.reshape(1)
+
+
 def _multivariate_normal(prior: Any) -> Prior | None:
     """Return scipy's multivariate_normal(...) without its overhead, None of anything else."""
     if type(prior).__name__ != "multivariate_normal_frozen":
@@ -264,7 +320,8 @@ class Model:
 
     `spread` is the prior's, coordinate by coordinate: the distance between its quartiles in
     standard deviations of a normal distribution, which heavy tails do not spoil. `mark` tells the
-    model from others: a stored run of another one must not be gone on with.
+    model from others: a stored run of another one must not be gone on with. With a `chart`,
+    points and densities are in its coordinates, and only the user's functions see the others.
     """
 
     name: str
@@ -274,11 +331,11 @@ class Model:
     dimensions: int
     spread: Floats
     mark: str = ""
+    chart: Chart | None = None
 
     def named(self, name: str) -> Model:
         """Return the same model, under the name of another arm."""
-        same = self.prior, self.vectorised, self.dimensions, self.spread, self.mark
-        return Model(name, self.log_likelihood, *same)
+        return self._but(name, self.mark)
 
     def marked(self, points: Floats, likelihood: Floats) -> Model:
         """Return the same model with a mark, from points of the prior and what it says of them.
@@ -287,13 +344,29 @@ class Model:
         """
         with np.errstate(over="ignore"):
             some = np.concatenate((likelihood[:3], points[:3].ravel())).astype("<f4")
-        mark = blake2b(some.tobytes(), digest_size=6).hexdigest()
+        return self._but(self.name, blake2b(some.tobytes(), digest_size=6).hexdigest())
+
+    def _but(self, name: str, mark: str) -> Model:
         same = self.prior, self.vectorised, self.dimensions, self.spread
-        return Model(self.name, self.log_likelihood, *same, mark)
+        return Model(name, self.log_likelihood, *same, mark, self.chart)
+
+    def charted(self) -> Model:
+        """Return the same model in the coordinates of a chart, where its prior needs one."""
+        if isinstance(self.prior, Normal | Correlated):
+            return self
+        points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
+        chart = chart_of(points, self.spread, *_bounds(self.prior, points))
+        if chart is None:
+            return self
+        return replace(self, chart=chart, spread=_spread_of(chart.to(points)))
 
     def start(self, rng: np.random.Generator, size: int) -> Floats:
         """Return points from the prior, (size, d)."""
-        if isinstance(self.prior, Normal | Correlated):
+        points = self._sample(rng, size)
+        return points if self.chart is None else self.chart.to(points)
+
+    def _sample(self, rng: np.random.Generator, size: int) -> Floats:
+        if isinstance(self.prior, _OURS):
             return self.prior.sample(rng, size)
         try:
             points = np.asarray(self.prior.sample(rng, size), dtype=float)
@@ -313,20 +386,35 @@ class Model:
 
     def evaluate(self, points: Floats) -> tuple[Floats, Floats]:
         """Return log-prior and log-likelihood; where the first is -inf, so is the second."""
-        prior = self.log_prior(points)
+        seen = self._seen(points)
+        prior = self._density(points, seen)
         possible = prior > -np.inf
         if possible.all():
-            return prior, self.likelihood(points)
+            return prior, self._likelihood(seen)
         # A model need not be defined where the prior forbids it.
         likelihood = np.full(len(points), -np.inf)
         if possible.any():
-            likelihood[possible] = self.likelihood(points[possible])
+            likelihood[possible] = self._likelihood(seen[possible])
         return prior, likelihood
 
     def log_prior(self, points: Floats) -> Floats:
         """Return the prior's log-density, checked."""
-        if isinstance(self.prior, Normal | Correlated):
-            return self.prior.logpdf(points)
+        return self._density(points, self._seen(points))
+
+    def likelihood(self, points: Floats) -> Floats:
+        """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
+        return self._likelihood(self._seen(points))
+
+    def _seen(self, points: Floats) -> Floats:
+        """Return points in the user's coordinates."""
+        return points if self.chart is None else self.chart.back(points)
+
+    def _density(self, points: Floats, seen: Floats) -> Floats:
+        ours = isinstance(self.prior, _OURS)
+        density = self.prior.logpdf(seen) if ours else self._asked(seen)
+        return density if self.chart is None else density + self.chart.log_slope(points)
+
+    def _asked(self, points: Floats) -> Floats:
         what = "the prior's log-density"
         # Here and below: a function that writes to its points must not move the chains.
         try:
@@ -339,7 +427,7 @@ class Model:
         """Return the prior's log-density at points that it drew, where it cannot be -inf."""
         prior = self.log_prior(points)
         if not (prior > -np.inf).all():
-            at = points[np.flatnonzero(prior == -np.inf)[0]]
+            at = self._seen(points)[np.flatnonzero(prior == -np.inf)[0]]
             raise ArmError(
                 f"the prior's log-density is -inf at {at}, a point of the prior's own sample: its "
                 "two parts do not belong together",
@@ -348,8 +436,7 @@ class Model:
             )
         return prior
 
-    def likelihood(self, points: Floats) -> Floats:
-        """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
+    def _likelihood(self, points: Floats) -> Floats:
         what = "the log-likelihood"
         try:
             if self.vectorised:
@@ -410,10 +497,7 @@ def model_of(
         raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
     batched = as_prior(prior)
     rng = stream(_SEED, _LOOK, 0)
-    if (
-        isinstance(batched, Normal | Correlated)
-        and np.isfinite(batched.mean + batched.spread).all()
-    ):
+    if isinstance(batched, _OURS) and np.isfinite(batched.mean + batched.spread).all():
         model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
         points = batched.sample(rng, 4)  # a prior of ours needs no look
     else:
@@ -445,10 +529,7 @@ def _looked_at(
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
     _check_simplex(points)
-    spread = (ranked[3 * _POINTS // 4] - ranked[_POINTS // 4]) / 1.349
-    if not (spread > 0).all():
-        spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
-    model = Model(name, log_likelihood, prior, True, points.shape[1], spread)
+    model = Model(name, log_likelihood, prior, True, points.shape[1], _spread_of(points))
     try:
         model.log_prior(points[:3])
         model.started(points)
@@ -466,6 +547,43 @@ def _check_simplex(points: Floats) -> None:
             f"it has no density in R^{d}; leave a coordinate out, of sample and of logpdf, and "
             "work it out in log_likelihood"
         )
+
+
+def _spread_of(points: Floats) -> Floats:
+    ranked, n = np.sort(points, axis=0), len(points)
+    spread = np.asarray((ranked[3 * n // 4] - ranked[n // 4]) / 1.349)
+    if not (spread > 0).all():
+        spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
+    return spread
+
+
+def _bounds(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
+    """Return the bounds of each coordinate, as far as scipy tells of them."""
+    d = points.shape[1]
+    low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    if isinstance(prior, Uniform):
+        return prior.low, prior.high
+    if isinstance(prior, Independent):
+        low, high = np.array([_support(each.distribution) for each in prior.coordinates]).T
+    elif isinstance(prior, Frozen) and d == 1:
+        low, high = np.array([_support(prior.distribution)]).T
+    outside = ((points < low) | (points > high)).any(axis=0)
+    return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
+
+
+def _is_scipys(distribution: Any) -> bool:
+    return type(distribution).__module__.startswith("scipy.")
+
+
+def _support(distribution: Any) -> tuple[float, float]:
+    """Return the ends of a distribution of one coordinate; only scipy's word is taken for them."""
+    support = getattr(distribution, "support", None)
+    if support is None or not _is_scipys(distribution):
+        return -np.inf, np.inf
+    low, high = (np.asarray(end, dtype=float) for end in support())
+    if low.size != 1 or high.size != 1 or not low < high:
+        return -np.inf, np.inf
+    return low.item(), high.item()
 
 
 def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.arms.models import Model
-from croupier.arms.slices import Chains
+from croupier.arms.slices import Chains, Evaluate
 from croupier.arms.walks import Level, autoregress
 from croupier.draws import Floats
 from croupier.ledger import effective_df
@@ -26,9 +26,28 @@ LEFT: Final = 1 / 4
 FIRST: Final = 200
 MORE: Final = 40
 
-#: Moves at each level, and the share of moves that the steps aim at.
+#: So many points must be worth something: there are up to ten times as many to begin with where
+#: the likelihood is mostly 0, and a last level that has fewer is moved as well.
+FEW: Final = LEFT / 4
+TIMES: Final = 10
+
+#: Moves at each level: at least so many, then until step^2 times the share that moved adds up to
+#: the next, when the points have forgotten where they were, or, with tails to which moves come
+#: seldom, to twice as much; but at most so many.
 MOVES: Final = 3
+FORGOTTEN: Final = 1.5
+MOST_MOVES: Final = 25
+
+#: The share of moves that the steps aim at.
 ACCEPTED: Final = 0.5
+
+#: Degrees of freedom of the moves in a chart, and where normal ones are seldom accepted.
+FREEDOM: Final = 5.0
+
+#: With at least so many points for each dimension, a covariance is shrunk by no more than the
+#: narrowest direction allows: it is to be so many times wider than what shrinking adds to it.
+ENOUGH: Final = 4.0
+NARROW: Final = 5.0
 
 #: No pilot takes more levels than this; what is left, it takes in one step.
 MOST: Final = 200
@@ -52,7 +71,7 @@ class Pilot:
     def betas(self, temperatures: int) -> Floats:
         """Return a schedule with as many temperatures between any two levels."""
         known = [0.0, *[level.beta for level in self.levels]]
-        u = np.linspace(0, len(known) - 1, temperatures)
+        u = np.arange(temperatures) * (len(known) - 1) / (temperatures - 1)
         return np.asarray(np.interp(u, np.arange(len(known)), known))
 
 
@@ -67,6 +86,15 @@ class Start(NamedTuple):
         """Return so many points."""
         points = model.start(rng, size)
         return cls(points, model.likelihood(points))
+
+    def joined(self, more: Start) -> Start:
+        """Return them and some more."""
+        points = np.concatenate([self.points, more.points])
+        return Start(points, np.concatenate([self.likelihood, more.likelihood]))
+
+    def on(self, model: Model) -> Start:
+        """Return them in the coordinates of a model."""
+        return self if model.chart is None else Start(model.chart.to(self.points), self.likelihood)
 
     def enough(self, precision: float, df: float) -> float:
         """Return how many draws of the prior alone have a mean likelihood of such a relative error.
@@ -87,39 +115,62 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
     """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
 
     Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
-    effective size of the sample allows; resampling, then autoregressive moves. `first` are points
-    that the rng has made already.
+    effective size of the sample allows; resampling, then autoregressive moves, as many as it
+    takes. `first` are points that the rng has made already.
     """
     first = first or Start.of(model, rng)
-    rest = Start.of(model, rng, MORE * model.dimensions)
-    points, likelihood = (np.concatenate(parts) for parts in zip(first, rest, strict=True))
-    size = len(points)
+    size = FIRST + MORE * model.dimensions
+    points, likelihood = first.joined(Start.of(model, rng, size - len(first.points)))
+    while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
+        if len(points) >= TIMES * size:
+            break
+        points, likelihood = Start(points, likelihood).joined(Start.of(model, rng, size))
+    if alive < 2:
+        return None
 
     def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
         return model.evaluate(trial)
 
     chains = Chains(points, model.started(points), likelihood)
-    if np.count_nonzero(np.isfinite(chains.likelihood)) < 2:
-        return None
-    beta, step = 0.0, 1.0
+    beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
     rise, weights, effective = _rise(chains.likelihood, 1.0)
     whole = effective if rise == 1 else _weighted(chains.likelihood, 1.0)[1]
     levels: list[Level] = []
     while True:
         beta = 1.0 if rise == 1 - beta else beta + rise
-        level = Level(beta, *_fit(chains.points, weights, effective, model.spread), step)
-        if beta == 1:  # there is nothing to go on to: weights will do
+        fit = _fit(chains.points, weights, effective, model.spread)
+        level = Level(beta, *fit, step, freedom)
+        if beta == 1 and effective >= FEW * size:  # nothing to go on to: weights will do
             break
-        kept = _systematic(rng, weights)
+        kept = _systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        for _ in range(MOVES):
-            share = autoregress(rng, chains, beta, evaluate, level)
-            step = float(np.clip(step * np.exp(share - ACCEPTED), 0.01, 1.0))
-            level = replace(level, step=step)
-        level = Level(beta, *_fit(chains.points, np.full(size, 1 / size), size, model.spread), step)
-        levels.append(level)
+        level = _settled(rng, chains, level, evaluate)
+        step, freedom = level.step, level.freedom
+        fit = _fit(chains.points, np.full(size, 1 / size), size, model.spread)
+        level = Level(beta, *fit, step, freedom)
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=len(levels) >= MOST)
-    return Pilot((*levels, level), chains, weights, effective, size / whole - 1)
+        if beta == 1:
+            break
+        levels.append(level)
+    # The points of the prior know no more than their number; what each level left, knows more.
+    excess = max(len(points) / whole, LEFT ** -len(levels)) - 1
+    return Pilot((*levels, level), chains, weights, effective, excess)
+
+
+def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate) -> Level:
+    """Move points until they have forgotten where they were; return the level with its steps."""
+    gone = 0.0
+    for moves in range(MOST_MOVES):
+        if moves >= MOVES:
+            if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
+                break
+            if level.freedom > FREEDOM:
+                level = replace(level, freedom=FREEDOM)
+        share = autoregress(rng, chains, level.beta, evaluate, level)
+        gone += share * level.step**2
+        step = float(np.clip(level.step * np.exp(share - ACCEPTED), 0.01, 1.0))
+        level = replace(level, step=step)
+    return level
 
 
 def _weighted(likelihood: Floats, rise: float) -> tuple[Floats, float]:
@@ -134,7 +185,7 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
 
     With it, the weights for it and the effective size.
     """
-    target = LEFT * np.count_nonzero(np.isfinite(likelihood))
+    target = LEFT * np.count_nonzero(likelihood > -np.inf)
     weights, effective = _weighted(likelihood, most)
     if effective >= target or last:
         return most, weights, effective
@@ -147,22 +198,30 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
     return rise, *_weighted(likelihood, rise)
 
 
-def _systematic(rng: np.random.Generator, weights: Floats) -> Any:
-    size = len(weights)
+def _systematic(rng: np.random.Generator, weights: Floats, size: int) -> Any:
     kept = np.searchsorted(np.cumsum(weights), (rng.random() + np.arange(size)) / size)
-    return np.minimum(kept, size - 1)
+    return np.minimum(kept, len(weights) - 1)
 
 
 def _fit(
     points: Floats, weights: Floats, effective: float, spread: Floats
 ) -> tuple[Floats, Floats]:
-    """Return mean and root of the covariance, shrunk towards independent coordinates."""
+    """Return mean and root of the covariance, shrunk towards independent coordinates.
+
+    By d/(d + effective), or by less where that would make a narrow direction wider.
+    """
     mean = weights @ points
     centred = points - mean
     covariance = (weights[:, None] * centred).T @ centred
     d = len(mean)
     variances = np.maximum(covariance.diagonal(), 1e-12 * spread**2)
     shrunk = d / (d + effective)
-    covariance = (1 - shrunk) * covariance
-    covariance.flat[:: d + 1] = variances
-    return mean, np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+    while True:
+        shape = (1 - shrunk) * covariance
+        shape.flat[:: d + 1] = variances
+        root = np.linalg.cholesky(shape)
+        # What is left of the variance of a coordinate, given those before it.
+        left = root.diagonal() ** 2 / variances
+        if left.min() >= NARROW * shrunk or effective < ENOUGH * d or shrunk < 1e-8:
+            return mean, np.asarray(root, dtype=np.float64)
+        shrunk /= 100

@@ -21,13 +21,15 @@ class Level:
     """What a pilot found at one temperature: where the mass is, and how far to move.
 
     The covariance there is root root^T; `step`, from 0 to 1, is the share of it that an
-    autoregressive move renews.
+    autoregressive move renews; `freedom` is inf for moves about a normal law, or the degrees of
+    freedom of Student's.
     """
 
     beta: float
     mean: Floats  # (d,)
     root: Floats  # (d, d), lower triangular
     step: float = 1.0
+    freedom: float = np.inf
 
     @cached_property
     def inverse(self) -> Floats:
@@ -111,6 +113,7 @@ class Autoregression:
     So only the rest of the density decides on acceptance, log f(x) - log N(x; m, root root^T),
     which hardly varies where the tempered law is about normal: long moves, seldom rejected
     (Neal 1998, section 5; the preconditioned Crank-Nicolson move about a fitted normal law).
+    About Student's law, which is a normal one of random scale, chains do not stick in tails.
     """
 
     levels: tuple[Level, ...]
@@ -128,8 +131,17 @@ def autoregress(
     """Move all chains once about one level; return the share that moved."""
     m, d = chains.points.shape
     z = (chains.points - level.mean) @ level.inverse
-    moved = np.sqrt(1 - level.step**2) * z + level.step * rng.standard_normal((m, d))
-    correction = 0.5 * (np.einsum("ij,ij->i", moved, moved) - np.einsum("ij,ij->i", z, z))
+    noise = rng.standard_normal((m, d))
+    before, nu = np.einsum("ij,ij->i", z, z), level.freedom
+    if nu < np.inf:
+        # Student's law is a normal one with a random scale; this is the law of it at the point.
+        noise *= np.sqrt((nu + before) / (2 * rng.standard_gamma((nu + d) / 2, m)))[:, None]
+    moved = np.sqrt(1 - level.step**2) * z + level.step * noise
+    after = np.einsum("ij,ij->i", moved, moved)
+    if nu < np.inf:
+        correction = (nu + d) / 2 * np.log((nu + after) / (nu + before))
+    else:
+        correction = 0.5 * (after - before)
     return accept(rng, chains, level.mean + moved @ level.root.T, beta, evaluate, correction)
 
 

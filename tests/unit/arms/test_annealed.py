@@ -217,7 +217,7 @@ def test_priors_of_every_kind(prior: Any) -> None:
 
 
 def test_priors_without_scipys_overhead_are_the_same_laws() -> None:
-    from croupier.arms.models import Correlated, Normal, as_prior
+    from croupier.arms.models import Correlated, Normal, Uniform, as_prior
 
     points = np.random.default_rng(3).normal(size=(20, 2))
     correlated = st.multivariate_normal([1, 2], [[2.0, 0.5], [0.5, 1.0]])
@@ -231,6 +231,15 @@ def test_priors_without_scipys_overhead_are_the_same_laws() -> None:
     assert isinstance(as_prior(pair), Normal)
     each = pair[0].logpdf(points[:, 0]) + pair[1].logpdf(points[:, 1])
     assert np.allclose(as_prior(pair).logpdf(points), each)
+    box = [st.uniform(-1, 2), st.uniform(0, 5)]
+    assert isinstance(as_prior(box), Uniform)
+    each = box[0].logpdf(points[:, 0]) + box[1].logpdf(points[:, 1])
+    assert np.isneginf(each).any()
+    assert np.allclose(as_prior(box).logpdf(points), each)
+    sample = as_prior(box).sample(np.random.default_rng(5), 20000)
+    assert st.kstest(sample[:, 0], box[0].cdf).pvalue > 1e-4
+    assert st.kstest(sample[:, 1], box[1].cdf).pvalue > 1e-4
+    assert isinstance(as_prior(st.uniform(2, 3)), Uniform)
 
 
 def test_the_likelihood_is_not_asked_where_the_prior_is_zero() -> None:
@@ -270,7 +279,7 @@ def test_a_compiled_prior_of_ones_own() -> None:
 
 def test_a_compiled_function_with_another_kernel_or_prior() -> None:
     truth = float(np.log(st.norm.cdf(6) - st.norm.cdf(-2)) - np.log(4))
-    arm = ais(compiled_gaussian, st.uniform(0, 4), temperatures=10)
+    arm = ais(compiled_gaussian, st.beta(1, 1, 0, 4), temperatures=10)
     assert not arm.compiled
     assert abs(z_score(arm(np.random.default_rng(43), 2000), truth)) < 4
 
