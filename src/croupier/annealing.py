@@ -24,18 +24,9 @@ from croupier.arms.annealed import (
 from croupier.arms.base import ArmLike
 from croupier.arms.doubts import check_law, check_mass
 from croupier.arms.fitted import HEAVIER, Fitted
-from croupier.arms.models import (
-    Frozen,
-    LogLikelihood,
-    Model,
-    Pair,
-    Prior,
-    PriorLike,
-    is_compiled,
-    model_of,
-    pilot_stream,
-)
+from croupier.arms.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
 from croupier.arms.pilots import LEFT, Pilot, Start, explore
+from croupier.arms.priors import Frozen, Pair, Prior, PriorLike
 from croupier.arms.slices import Slice
 from croupier.arms.walks import Autoregression, RandomWalk
 from croupier.checks import count_of, fraction_of, known_settings, positive

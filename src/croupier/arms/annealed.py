@@ -15,18 +15,9 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from croupier.arms.models import (
-    LogLikelihood,
-    Model,
-    Normal,
-    Pair,
-    PriorLike,
-    Uniform,
-    is_compiled,
-    model_of,
-    pilot_stream,
-)
+from croupier.arms.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
 from croupier.arms.pilots import Start, explore
+from croupier.arms.priors import Normal, Pair, PriorLike, Uniform
 from croupier.arms.slices import Chains, Evaluate, Slice, widths_of
 from croupier.arms.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of

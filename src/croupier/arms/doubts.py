@@ -11,7 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from croupier.arms.models import Model, Normal
+from croupier.arms.models import Model
+from croupier.arms.priors import Normal
 from croupier.draws import Floats
 from croupier.errors import PlanError
 

@@ -6,15 +6,26 @@ Both are normalised here, once, to their batch form: arrays (chains, d) in, (cha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from croupier.arms.charts import Chart, chart_of
+from croupier.arms.priors import (
+    OURS,
+    WAY_OUT,
+    Correlated,
+    Normal,
+    Pair,
+    Prior,
+    PriorLike,
+    as_prior,
+    bounds_of,
+    each_point,
+)
 from croupier.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import stream
@@ -22,16 +33,12 @@ from croupier.seeds import stream
 __all__ = [
     "LogLikelihood",
     "Model",
-    "Prior",
-    "PriorLike",
-    "as_prior",
     "is_compiled",
     "model_of",
     "pilot_stream",
 ]
 
 LogLikelihood: TypeAlias = Callable[[Any], Any]
-PriorLike: TypeAlias = Any
 
 #: The seed of what is looked at before anything is drawn: the same in every process.
 _SEED: Final = 0x7370
@@ -43,275 +50,7 @@ _PILOT: Final = 1
 #: So many points of a prior are looked at.
 _POINTS: Final = 200
 
-_WAY_OUT = (
-    "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
-    "functions (sample(rng, size), logpdf(points))"
-)
-
 _NONE = "returned None, not numbers: is a return missing?"
-
-
-class Prior(Protocol):
-    """What chains start from."""
-
-    def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """Return `size` independent points, an array (size, d)."""
-
-    def logpdf(self, points: Floats) -> Any:
-        """Return the log-density at each of the points (m, d), an array (m,)."""
-
-
-@dataclass(frozen=True)
-class Normal:
-    """Independent normal coordinates: by far the most frequent prior, without scipy's overhead."""
-
-    mean: Floats  # (d,)
-    spread: Floats  # (d,)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Return mean + spread Z."""
-        return self.mean + self.spread * rng.standard_normal((size, len(self.mean)))
-
-    def logpdf(self, points: Floats) -> Floats:
-        """Return -sum(z^2)/2 - sum log(spread) - (d/2) log(2 pi)."""
-        z = (points - self.mean) / self.spread
-        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - self._scale)
-
-    @cached_property
-    def _scale(self) -> float:
-        return _scale_of(self.spread)
-
-
-@dataclass(frozen=True)
-class Correlated:
-    """A normal distribution with a covariance of full rank, root root^T."""
-
-    mean: Floats  # (d,)
-    root: Floats  # (d, d), lower triangular
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Return mean + root Z."""
-        return self.mean + rng.standard_normal((size, len(self.mean))) @ self.root.T
-
-    def logpdf(self, points: Floats) -> Floats:
-        """Return -|root^-1 (x - mean)|^2/2 - log|root| - (d/2) log(2 pi)."""
-        z = np.linalg.solve(self.root, (points - self.mean).T)
-        return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - _scale_of(self.root.diagonal()))
-
-    @property
-    def spread(self) -> Floats:
-        """The standard deviation of each coordinate."""
-        return np.asarray(np.sqrt(np.square(self.root).sum(axis=1)))
-
-
-@dataclass(frozen=True)
-class Uniform:
-    """Independent uniform coordinates, without scipy's overhead."""
-
-    low: Floats  # (d,)
-    high: Floats  # (d,)
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Return low + (high - low) U."""
-        return self.low + (self.high - self.low) * rng.random((size, len(self.low)))
-
-    def logpdf(self, points: Floats) -> Floats:
-        """Return -sum log(high - low) between the bounds, -inf elsewhere."""
-        inside = ((points >= self.low) & (points <= self.high)).all(axis=1)
-        return np.where(inside, -self._scale, -np.inf)
-
-    @property
-    def mean(self) -> Floats:
-        """The middle of each coordinate."""
-        return np.asarray(0.5 * (self.low + self.high))
-
-    @property
-    def spread(self) -> Floats:
-        """The distance between the quartiles, in standard deviations of a normal law."""
-        return np.asarray((self.high - self.low) / 2.698)
-
-    @cached_property
-    def _scale(self) -> float:
-        return float(np.log(self.high - self.low).sum())
-
-
-#: Priors that need no looking at, and no checks.
-_OURS: Final = (Normal, Correlated, Uniform)
-
-
-def _scale_of(roots: Floats) -> float:
-    """Return the log of the integral of exp(-|z|^2/2), with the diagonal of a root."""
-    return float(np.log(roots).sum()) + 0.5 * len(roots) * math.log(2 * math.pi)
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """A frozen distribution of scipy.stats, of one coordinate or of several."""
-
-    distribution: Any
-
-    def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """Return scipy's draws, one axis for a distribution of one coordinate."""
-        if hasattr(self.distribution, "rvs"):
-            points = np.asarray(self.distribution.rvs(size=size, random_state=rng))
-        else:  # the newer distributions, scipy.stats.Normal and so on
-            points = np.asarray(self.distribution.sample(size, rng=rng))
-        return points if points.shape[:1] == (size,) else points.reshape(size, -1)
-
-    def logpdf(self, points: Floats) -> Any:
-        """Return scipy's log-density."""
-        return self.distribution.logpdf(points)
-
-
-@dataclass(frozen=True)
-class Independent:
-    """One distribution of one coordinate after the other."""
-
-    coordinates: tuple[Frozen, ...]
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Return a column from each."""
-        columns = [each.sample(rng, size) for each in self.coordinates]
-        for item, column in enumerate(columns):
-            if column.size != size:
-                raise PlanError(
-                    f"item {item} of the list that is the prior has {column.size // size} "
-                    "coordinates, and a list has one distribution per coordinate: give a pair of "
-                    "functions (sample(rng, size), logpdf(points)) of all coordinates at once"
-                )
-        return np.column_stack([column.reshape(size) for column in columns])
-
-    def logpdf(self, points: Floats) -> Floats:
-        """Return the sum of the log-densities."""
-        if self._alike:  # one call will do
-            return np.asarray(self.coordinates[0].logpdf(points).sum(axis=1))
-        columns = zip(self.coordinates, points.T, strict=True)
-        return np.asarray(sum(each.logpdf(column) for each, column in columns))
-
-    @cached_property
-    def _alike(self) -> bool:
-        first = self.coordinates[0].distribution
-        same = all(each.distribution is first for each in self.coordinates)
-        return same and _is_scipys(first)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two functions of the user's: sample(rng, size) and logpdf(points).
-
-    `by_point`: the second is compiled, and takes one point.
-    """
-
-    sample_function: Callable[[np.random.Generator, int], Any]
-    logpdf_function: Callable[[Any], Any]
-    by_point: bool = False
-
-    def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """Return what the first of them returns."""
-        return self.sample_function(rng, size)
-
-    def logpdf(self, points: Floats) -> Any:
-        """Return what the second of them returns."""
-        if self.by_point:
-            return _each_point(self.logpdf_function, points)
-        return self.logpdf_function(points)
-
-
-def as_prior(prior: PriorLike) -> Prior:
-    """Return a prior in its batch form, whichever of the accepted ways it was given in.
-
-    A distribution that is not frozen has scipy's standard parameters: st.norm is st.norm(0, 1).
-
-    >>> import numpy as np, scipy.stats as st
-    >>> as_prior([st.norm(0, 1), st.norm(0, 2)]).sample(np.random.default_rng(0), 5).shape
-    (5, 2)
-    """
-    if isinstance(prior, tuple) and len(prior) == 2 and all(map(callable, prior)):
-        return Pair(*prior)
-    if isinstance(prior, Mapping):
-        raise PlanError(
-            "a prior of several coordinates is a list, not a dict: points have no names; give "
-            "list(prior.values()), in the order in which log_likelihood reads its coordinates"
-        )
-    if isinstance(prior, Sequence) and not isinstance(prior, str):
-        for item, each in enumerate(prior):
-            _check_distribution(each, f"item {item} of the list that is the prior")
-        if not prior or not all(map(_one_coordinate, prior)):
-            raise PlanError(
-                f"a list as a prior is one distribution per coordinate, got {prior!r}: {_WAY_OUT}"
-            )
-        for find, kind in ((_normal, Normal), (_uniform, Uniform)):
-            simple = [find(each) for each in prior]
-            if all(each is not None for each in simple):
-                return kind(*map(np.concatenate, zip(*simple, strict=True)))
-        return Independent(tuple(map(Frozen, prior)))
-    if isinstance(prior, (*_OURS, Frozen, Independent, Pair)):
-        return prior
-    _check_distribution(prior, "the prior")
-    sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
-    if not sampled or not hasattr(prior, "logpdf"):
-        lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
-        raise PlanError(f"the prior {prior!r} cannot {lacks}; {_WAY_OUT}")
-    if (normal := _normal(prior)) is not None:
-        return Normal(*normal)
-    if (uniform := _uniform(prior)) is not None:
-        return Uniform(*uniform)
-    return _multivariate_normal(prior) or Frozen(prior)
-
-
-def _check_distribution(prior: Any, what: str) -> None:
-    """Refuse what is a distribution of scipy.stats, but has no density or no parameters."""
-    law = getattr(prior, "dist", prior)
-    kinds = {kind.__name__ for kind in type(law).__mro__}
-    name = getattr(law, "name", None) or type(prior).__name__.removesuffix("_frozen")
-    continuous = hasattr(prior, "logpdf") and "DiscreteDistribution" not in kinds
-    if hasattr(prior, "logpmf") and not continuous:
-        raise PlanError(
-            f"{what}, {name}, is discrete and has no density: add up the evidence given each of "
-            "its values, times their probabilities"
-        )
-    if "rv_generic" in kinds and law is prior and prior.numargs:
-        shapes = ", ".join(f"{shape.strip()}=..." for shape in prior.shapes.split(","))
-        raise PlanError(f"{what} has no parameters yet: freeze it, st.{name}({shapes})")
-
-
-def _one_coordinate(prior: Any) -> bool:
-    return hasattr(prior, "logpdf") and (hasattr(prior, "rvs") or hasattr(prior, "sample"))
-
-
-def _normal(prior: Any) -> tuple[Floats, Floats] | None:
-    """Return mean and spread of scipy's norm(...), None of anything else."""
-    if type(getattr(prior, "dist", None)).__name__ != "norm_gen":
-        return None
-    mean, spread = np.asarray(prior.mean()), np.asarray(prior.std())
-    return None if mean.ndim or spread.ndim else (mean.reshape(1), spread.reshape(1))
-
-
-def _uniform(prior: Any) -> tuple[Floats, Floats] | None:
-    """Return the bounds of scipy's uniform(...), None of anything else."""
-    if type(getattr(prior, "dist", None)).__name__ != "uniform_gen":
-        return None
-    low, high = map(np.asarray, prior.support())
-    if low.ndim or high.ndim or not np.isfinite(high - low) or not low < high:
-        return None
-    return low.reshape(1), high.reshape(1)
-
-
-def _multivariate_normal(prior: Any) -> Prior | None:
-    """Return scipy's multivariate_normal(...) without its overhead, None of anything else."""
-    if type(prior).__name__ != "multivariate_normal_frozen":
-        return None
-    mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
-    variances = covariance.diagonal()
-    if np.count_nonzero(covariance) == len(mean) and (variances > 0).all():
-        return Normal(mean, np.sqrt(variances))
-    try:
-        return Correlated(mean, np.linalg.cholesky(covariance))
-    except np.linalg.LinAlgError:
-        raise PlanError(
-            "the prior's covariance is singular, so it has no density: give it as many "
-            "coordinates as it has degrees of freedom, and work out the rest in log_likelihood"
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -355,7 +94,7 @@ class Model:
         if isinstance(self.prior, Normal | Correlated):
             return self
         points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
-        chart = chart_of(points, self.spread, *_bounds(self.prior, points))
+        chart = chart_of(points, self.spread, *bounds_of(self.prior, points))
         if chart is None:
             return self
         return replace(self, chart=chart, spread=_spread_of(chart.to(points)))
@@ -366,7 +105,7 @@ class Model:
         return points if self.chart is None else self.chart.to(points)
 
     def _sample(self, rng: np.random.Generator, size: int) -> Floats:
-        if isinstance(self.prior, _OURS):
+        if isinstance(self.prior, OURS):
             return self.prior.sample(rng, size)
         try:
             points = np.asarray(self.prior.sample(rng, size), dtype=float)
@@ -410,7 +149,7 @@ class Model:
         return points if self.chart is None else self.chart.back(points)
 
     def _density(self, points: Floats, seen: Floats) -> Floats:
-        ours = isinstance(self.prior, _OURS)
+        ours = isinstance(self.prior, OURS)
         density = self.prior.logpdf(seen) if ours else self._asked(seen)
         return density if self.chart is None else density + self.chart.log_slope(points)
 
@@ -442,7 +181,7 @@ class Model:
             if self.vectorised:
                 raw = self.log_likelihood(points.copy())
             elif is_compiled(self.log_likelihood):
-                raw = _each_point(self.log_likelihood, points)
+                raw = each_point(self.log_likelihood, points)
             else:
                 raw = [_number(self.log_likelihood(point)) for point in points.copy()]
         except Exception as error:
@@ -497,7 +236,7 @@ def model_of(
         raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
     batched = as_prior(prior)
     rng = stream(_SEED, _LOOK, 0)
-    if isinstance(batched, _OURS) and np.isfinite(batched.mean + batched.spread).all():
+    if isinstance(batched, OURS) and np.isfinite(batched.mean + batched.spread).all():
         model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
         points = batched.sample(rng, 4)  # a prior of ours needs no look
     else:
@@ -534,7 +273,7 @@ def _looked_at(
         model.log_prior(points[:3])
         model.started(points)
     except ArmError as error:
-        raise PlanError(f"the prior cannot be evaluated: {error}; {_WAY_OUT}") from error
+        raise PlanError(f"the prior cannot be evaluated: {error}; {WAY_OUT}") from error
     return model, points
 
 
@@ -557,35 +296,6 @@ def _spread_of(points: Floats) -> Floats:
     return spread
 
 
-def _bounds(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
-    """Return the bounds of each coordinate, as far as scipy tells of them."""
-    d = points.shape[1]
-    low, high = np.full(d, -np.inf), np.full(d, np.inf)
-    if isinstance(prior, Uniform):
-        return prior.low, prior.high
-    if isinstance(prior, Independent):
-        low, high = np.array([_support(each.distribution) for each in prior.coordinates]).T
-    elif isinstance(prior, Frozen) and d == 1:
-        low, high = np.array([_support(prior.distribution)]).T
-    outside = ((points < low) | (points > high)).any(axis=0)
-    return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
-
-
-def _is_scipys(distribution: Any) -> bool:
-    return type(distribution).__module__.startswith("scipy.")
-
-
-def _support(distribution: Any) -> tuple[float, float]:
-    """Return the ends of a distribution of one coordinate; only scipy's word is taken for them."""
-    support = getattr(distribution, "support", None)
-    if support is None or not _is_scipys(distribution):
-        return -np.inf, np.inf
-    low, high = (np.asarray(end, dtype=float) for end in support())
-    if low.size != 1 or high.size != 1 or not low < high:
-        return -np.inf, np.inf
-    return low.item(), high.item()
-
-
 def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
     try:
         points = np.asarray(prior.sample(rng, size), dtype=float)
@@ -593,14 +303,14 @@ def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
         raise
     except Exception as error:
         raise PlanError(
-            f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {_WAY_OUT}"
+            f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {WAY_OUT}"
         ) from error
     if points.shape == (size,):
         points = points.reshape(size, 1)
     if points.ndim != 2 or len(points) != size or not points.shape[1]:
         raise PlanError(
             f"the prior cannot be sampled: {size} points came with shape {points.shape}, not "
-            f"({size}, d); {_WAY_OUT}"
+            f"({size}, d); {WAY_OUT}"
         )
     if not np.isfinite(points).all():
         raise PlanError("the prior's sample has points that are not finite")
@@ -701,12 +411,6 @@ def _same(one: Any, other: Any) -> bool:
 def _number(value: Any) -> Any:
     """Return one number, which a function of one point may have wrapped in an array."""
     return np.reshape(value, ()) if value is not None and np.size(value) == 1 else value
-
-
-def _each_point(function: Any, points: Floats) -> Any:
-    from croupier.arms.compiled import each_point
-
-    return each_point(function)(np.array(points, order="C"))
 
 
 def is_compiled(function: Any) -> bool:

@@ -217,7 +217,7 @@ def test_priors_of_every_kind(prior: Any) -> None:
 
 
 def test_priors_without_scipys_overhead_are_the_same_laws() -> None:
-    from croupier.arms.models import Correlated, Normal, Uniform, as_prior
+    from croupier.arms.priors import Correlated, Normal, Uniform, as_prior
 
     points = np.random.default_rng(3).normal(size=(20, 2))
     correlated = st.multivariate_normal([1, 2], [[2.0, 0.5], [0.5, 1.0]])

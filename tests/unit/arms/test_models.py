@@ -9,7 +9,8 @@ import pytest
 import scipy.stats as st
 
 import croupier as cr
-from croupier.arms.models import as_prior, model_of
+from croupier.arms.models import model_of
+from croupier.arms.priors import as_prior
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
