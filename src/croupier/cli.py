@@ -15,7 +15,13 @@ from rich.text import Text
 import croupier
 from croupier.errors import CroupierWarning
 from croupier.figures import paper
-from croupier.terminal import errors_in_one_line, signals_interrupt, table_of, write_picture
+from croupier.terminal import (
+    errors_in_one_line,
+    signals_interrupt,
+    table_of,
+    write_page,
+    write_picture,
+)
 
 if TYPE_CHECKING:
     from croupier.policies import Policy
@@ -91,6 +97,9 @@ def demo(
 @app.command()
 def show(
     path: Annotated[Path, typer.Argument(help="The store of a run, as in estimate(store=...).")],
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write the result to this HTML page, too.")
+    ] = None,
 ) -> None:
     """Show a stored run: how far it is, whether it goes on, and its result so far."""
     console = Console(highlight=False)
@@ -100,6 +109,8 @@ def show(
         if run.status.tickets:
             console.print()
             _print_result(console, run.result())
+        if html is not None:
+            write_page(console, run.result(), html)
 
 
 @app.command()

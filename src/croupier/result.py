@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
@@ -259,8 +261,25 @@ class Result:
         """
         from croupier.views import plots
 
+        return plots.plot(self.to_dict(), self._batches(), figure=figure, component=component)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as one HTML page that needs nothing else, and return its path.
+
+        The answer, the warnings, the table of arms, the picture (if matplotlib is installed), what
+        it took, the plan, and how to run it again: ``result.report("run.html")``. The same result
+        gives the same bytes.
+        """
+        from croupier.views import report
+
+        runs = None if self.runs is None else asdict(self.runs)
+        page = report.page(self.to_dict(), self._batches(), asdict(self.plan), runs)
+        return report.write(path, page)
+
+    def _batches(self) -> Columns:
+        """Return the history as plain columns."""
         curve = self.history.curve()
-        columns = Columns(
+        return Columns(
             names=list(self.history.names),
             arm=self.history.arm,
             batch_cost=self.history.batch_cost,
@@ -270,7 +289,6 @@ class Result:
             value=curve.value,
             half_width=curve.half_width,
         )
-        return plots.plot(self.to_dict(), columns, figure=figure, component=component)
 
     def to_dict(self) -> Summary:
         """Return the result as plain data, ready for JSON but for NaN and infinity."""

@@ -22,7 +22,16 @@ from croupier.errors import CroupierError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["bar_or_lines", "errors_in_one_line", "signals_interrupt", "table_of", "write_picture"]
+    from croupier.result import Result
+
+__all__ = [
+    "bar_or_lines",
+    "errors_in_one_line",
+    "signals_interrupt",
+    "table_of",
+    "write_page",
+    "write_picture",
+]
 
 
 class Plotted(Protocol):
@@ -118,6 +127,15 @@ def write_picture(console: Console, result: Plotted, path: Path) -> None:
     except (OSError, ValueError) as error:
         raise CroupierError(f"cannot write the picture {path}: {error}") from error
     console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
+
+
+def write_page(console: Console, result: Result, path: Path) -> None:
+    """Write the result as an HTML page."""
+    try:
+        result.report(path)
+    except OSError as error:
+        raise CroupierError(str(error)) from error
+    console.print(f"\nPage: {path}", markup=False, soft_wrap=True)
 
 
 def table_of(*titles: str, right: tuple[int, ...] = ()) -> Table:

@@ -159,6 +159,21 @@ def test_a_run_without_outcomes_is_shown_without_a_table(tmp_path: Path) -> None
     assert shown.exit_code == 0
     assert "not finished: run the same call again" in shown.output
     assert "0 batches of 1 arms" in shown.output
+    page = invoke("show", str(path), "--html", str(tmp_path / "run.html"))
+    assert page.exit_code == 2
+    assert "there is no result" in page.stderr
+
+
+def test_a_stored_run_is_written_to_a_page(tmp_path: Path, arms: dict[str, Any]) -> None:
+    path, page = tmp_path / "run.db", tmp_path / "run.html"
+    result = cr.estimate(arms, draws=1000, rng=7, store=path)
+    shown = invoke("show", str(path), "--html", str(page))
+    assert shown.exit_code == 0
+    assert f"Page: {page}" in shown.output
+    assert result.summary().partition("   ")[0] in page.read_text("utf-8")
+    nowhere = invoke("show", str(path), "--html", str(tmp_path / "nowhere" / "run.html"))
+    assert nowhere.exit_code == 2
+    assert "error: cannot write the report" in nowhere.stderr
 
 
 @pytest.mark.parametrize(

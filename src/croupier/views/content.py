@@ -11,7 +11,7 @@ import numpy as np
 from croupier.views import formats
 from croupier.views.data import ArmSummary, Summary, components
 
-__all__ = ["Column", "Content", "content", "fit", "line"]
+__all__ = ["Column", "Content", "agreements", "content", "fit", "line"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
@@ -53,8 +53,8 @@ class Content:
     warnings: list[str]
 
 
-def content(summary: Summary) -> Content:
-    """Say it all, in strings."""
+def content(summary: Summary, most_components: int = MOST_COMPONENTS) -> Content:
+    """Say it all, in strings; of a vector, so many components."""
     vector = np.ndim(summary["value"]) > 0
     arms, shares = _arms(summary, vector)
     interval = _interval(summary)
@@ -71,7 +71,7 @@ def content(summary: Summary) -> Content:
         estimate=estimate,
         interval=f"{interval}, {way}" if way else interval,
         took=_took(summary),
-        components=_components(summary) if vector else [],
+        components=_components(summary, most_components) if vector else [],
         arms=arms,
         shares=shares,
         notes=_notes(summary),
@@ -139,17 +139,28 @@ def _took(summary: Summary) -> str:
 
 def _notes(summary: Summary) -> list[str]:
     """Do the arms agree, and how was it done."""
-    notes = []
-    # Strata have no mean in common, and a proposal by itself may miss a part of the target.
-    if len(summary["arms"]) > 1 and summary["combine"] not in ("strata", "mixture"):
-        notes.append(f"agreement of the arms: {_agreement(summary['agreement'])}")
+    notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
     seed = f"seed {summary['seed']}"
     if "runs" in summary:
-        runs = summary["runs"]
-        notes.append(f"agreement of the runs: {_agreement(runs['agreement'])}")
-        seed = f"seeds {', '.join(map(str, runs['seeds']))}"
+        seed = f"seeds {', '.join(map(str, summary['runs']['seeds']))}"
     notes.append(f"policy {summary['policy']}, combine {summary['combine']}, {seed}")
     return notes
+
+
+def agreements(summary: Summary) -> dict[str, str]:
+    """The p-values of what has one mean in common: the arms, merged runs.
+
+    >>> from croupier.views.data import example
+    >>> agreements(example())
+    {'arms': 'p = 0.64'}
+    """
+    tested = {}
+    # Strata have no mean in common, and a proposal by itself may miss a part of the target.
+    if len(summary["arms"]) > 1 and summary["combine"] not in ("strata", "mixture"):
+        tested["arms"] = _agreement(summary["agreement"])
+    if "runs" in summary:
+        tested["runs"] = _agreement(summary["runs"]["agreement"])
+    return tested
 
 
 def _agreement(agreement: float | list[float] | None) -> str:
@@ -183,10 +194,10 @@ def _estimates(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _components(summary: Summary) -> list[Column]:
+def _components(summary: Summary, most: int) -> list[Column]:
     """The first components of a vector, one per row."""
     rows = _estimates(summary)
-    shown, more = rows[:MOST_COMPONENTS], len(rows) - MOST_COMPONENTS
+    shown, more = rows[:most], len(rows) - most
     end = [f"... {more:,} more"] if more > 0 else []
     blank = [""] * len(end)
     return [

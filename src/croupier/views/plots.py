@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["plot"]
+__all__ = ["panels", "plot"]
 
 # Okabe and Ito 2008, told apart by the colour-blind; the likeliest arms get the calmest colours.
 PALETTE = (
@@ -69,6 +70,32 @@ def plot(
     size = len(components(summary["value"]))
     if not -size <= component < size:
         raise ValueError(f"component must be below {size}, got {component!r}")
+    matplotlib, create = _needed()
+    with matplotlib.rc_context(STYLE):
+        if figure is None:
+            figure = create(12, 3.8)
+        left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1.15, 1])
+        colours = _colours(summary)
+        _estimate(left, summary, history, component)
+        _shares(middle, summary, history, colours)
+        _efficiencies(right, summary, colours)
+    return figure
+
+
+def panels(summary: Summary, history: History) -> list[Figure]:
+    """Draw the three panels as figures of their own, which a page can put below each other."""
+    matplotlib, create = _needed()
+    with matplotlib.rc_context(STYLE):
+        left, middle, right = figures = [create(4.1, 3.5) for _ in range(3)]
+        colours = _colours(summary)
+        _estimate(left.subplots(), summary, history, 0)
+        _shares(middle.subplots(), summary, history, colours)
+        _efficiencies(right.subplots(), summary, colours)
+    return figures
+
+
+def _needed() -> tuple[Any, Callable[[float, float], Figure]]:
+    """Return matplotlib, and what makes a figure of so many inches."""
     try:
         import matplotlib
 
@@ -77,16 +104,7 @@ def plot(
         raise ImportError(
             'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
         ) from error
-
-    with matplotlib.rc_context(STYLE):
-        if figure is None:
-            figure = NotebookFigure.create(12, 3.8)
-        left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1.15, 1])
-        colours = _colours(summary)
-        _estimate(left, summary, history, component)
-        _shares(middle, summary, history, colours)
-        _efficiencies(right, summary, colours)
-    return figure
+    return matplotlib, NotebookFigure.create
 
 
 def _colours(summary: Summary) -> dict[str, str]:

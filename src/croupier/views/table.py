@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
 
-__all__ = ["html", "rich_table", "text"]
+__all__ = ["html", "html_table", "rich_table", "text"]
 
 WIDTH = 80
 BAR = 12
@@ -154,8 +154,8 @@ def html(summary: Summary) -> str:
         f'<div style="{_FAINT}">{escape(said.took)}</div>',
     ]
     if said.components:
-        parts.append(_html_table(said.components))
-    parts.append(_html_table(said.arms, said.shares))
+        parts.append(html_table(said.components))
+    parts.append(html_table(said.arms, said.shares))
     parts += [f'<div style="{_FAINT}">{escape(note)}</div>' for note in said.notes]
     parts += [
         '<div style="margin-top:4px;padding:2px 8px;border-left:3px solid #E69F00">'
@@ -165,7 +165,7 @@ def html(summary: Summary) -> str:
     return "\n".join([*parts, "</div>"])
 
 
-def _html_table(columns: Sequence[Column], bars: Sequence[float] | None = None) -> str:
+def html_table(columns: Sequence[Column], bars: Sequence[float] | None = None) -> str:
     """A table that says its alignment itself, as notebooks align everything to the right."""
     aligned = [f"text-align:{'right' if c.right else 'left'};{_CELL}" for c in columns]
     head = [

@@ -1,0 +1,78 @@
+"""A figure as SVG inside a page: text stays text, and greys follow the colours of the page."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from croupier.views.plots import FAINT, INK, PALETTE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["inline"]
+
+#: What is meant for white paper in a figure, by the variables that a page has to set.
+THEME = {
+    INK: "var(--ink)",
+    "#000000": "var(--ink)",
+    FAINT.lower(): "var(--faint)",
+    "#ffffff": "var(--page)",
+    PALETTE[0].lower(): "var(--first)",
+}
+_COLOUR = re.compile("#[0-9a-f]{6}")
+_USED = re.compile(r"url\(#(.+?)\)|^#(.+)$")
+
+
+def inline(figure: Figure, label: str, number: int) -> str:
+    """The figure as an svg element, the same for the same figure; `number` is its own on the page.
+
+    It names nothing outside itself, and its ids are only its own.
+    """
+    import matplotlib
+
+    file = io.BytesIO()
+    settings: Any = {"svg.fonttype": "none", "svg.hashsalt": f"croupier {number}"}
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # The browser draws the text, with fonts of its own.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    svg = ElementTree.fromstring(file.getvalue())
+    for parent in list(svg.iter()):
+        for child in list(parent):
+            # A style inside a page would be one for the whole page.
+            if _bare(child.tag) in ("metadata", "style"):
+                parent.remove(child)
+    elements = list(svg.iter())
+    used = {
+        one or other
+        for element in elements
+        for value in element.attrib.values()
+        for one, other in _USED.findall(value)
+    }
+    for element in elements:
+        element.tag = _bare(element.tag)
+        attributes = {_bare(name): value for name, value in element.attrib.items()}
+        if attributes.get("id") not in used:
+            attributes.pop("id", None)
+        for name in ("style", "fill", "stroke"):
+            if name in attributes:
+                attributes[name] = _COLOUR.sub(_themed, attributes[name])
+        element.attrib.clear()
+        element.attrib.update(attributes)
+    for name in ("width", "height", "version"):
+        svg.attrib.pop(name, None)
+    svg.attrib.update({"role": "img", "aria-label": label})
+    return ElementTree.tostring(svg, encoding="unicode").strip()
+
+
+def _bare(name: str) -> str:
+    """A name without its namespace: HTML knows what belongs to an svg."""
+    return name.rpartition("}")[2]
+
+
+def _themed(colour: re.Match[str]) -> str:
+    return THEME.get(colour[0], colour[0])
