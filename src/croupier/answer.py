@@ -48,9 +48,8 @@ class Estimate(NamedTuple):
 
 def estimate_of(plan: Plan, ledger: Ledger, pooled: Pooled, interval: Interval) -> Estimate:
     """Return the estimate in the user's units; pooled numbers are relative to the ledger."""
-    scaled = np.array(
-        (pooled.mean, stderr_of(pooled), half_width(interval, pooled, plan.confidence))
-    )
+    error, half = stderr_of(pooled), half_width(interval, pooled, plan.confidence)
+    scaled = np.array((pooled.mean, error, half))
     if not plan.log:
         value, (stderr, half) = ledger.value_of(scaled[0]), ledger.spread_of(scaled[1:])
         return Estimate(pooled, interval, value, stderr, half, None)
@@ -202,7 +201,8 @@ def _rows_now(plan: Plan, ledger: Ledger, pooled: Pooled, history: History) -> l
 
 def stderr_of(pooled: Pooled) -> Floats:
     """Return the standard error, NaN where no arm has varied; scaled like the ledger's means."""
-    return np.where(pooled.varies, np.sqrt(pooled.variance), np.nan)
+    error = np.sqrt(pooled.variance)
+    return error if pooled.varies.all() else np.where(pooled.varies, error, np.nan)
 
 
 def shaped(numbers: Floats, scalar: bool) -> Any:

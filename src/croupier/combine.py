@@ -76,8 +76,6 @@ def guarded(ledger: Ledger) -> Floats:
     n = ledger.count[:, None]
     leader = int(ledger.cost.argmax())
     s2, x = ledger.variance, ledger.mean
-    if np.count_nonzero(n) == 1:  # nothing but the leader was drawn
-        return np.where(n > 0, np.ones_like(x), 0.0)
     s2_leader = s2[leader]
     spread = 2 / ledger.df
     forgiven = s2 * np.exp(-1.5 * np.sqrt(spread + spread[leader]))
@@ -122,6 +120,10 @@ COMBINERS: dict[str, Combiner] = {
     "mean": mean,
     "inverse-variance": inverse_variance,
 }
+
+
+#: Those that leave all of the weight to an arm that was drawn alone.
+_FAIR: Final = tuple(COMBINERS.values())
 
 
 def as_combiner(combine: str | Combiner, weights: tuple[float, ...] | None = None) -> Combiner:
@@ -174,6 +176,15 @@ class Pooled(NamedTuple):
     shared: bool = True
 
 
+def _alone(ledger: Ledger, arm: int) -> Pooled:
+    """Return what one arm by itself says: a sample mean."""
+    weights = np.zeros(ledger.mean.shape)
+    weights[arm] = 1.0
+    s2 = ledger.variance[arm]
+    draws = float(ledger.count[arm])
+    return Pooled(ledger.mean[arm].copy(), s2 / draws, ledger.df[arm], s2 > 0, weights, draws)
+
+
 def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
 
@@ -181,6 +192,8 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata differ
     anyway: theirs is left out, and their error is not known until each was drawn twice.
     """
+    if np.count_nonzero(ledger.count) == 1 and combiner in _FAIR:
+        return _alone(ledger, int(ledger.count.argmax()))
     weights = np.asarray(combiner(ledger), dtype=float)
     if weights.ndim == 1:
         weights = weights[:, None]

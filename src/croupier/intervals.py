@@ -61,6 +61,8 @@ class Interval(Protocol):
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
     """Return the half-width, infinite where no arm has varied: then nothing is known of it."""
+    if pooled.varies.all():
+        return np.asarray(interval.multiplier(pooled, confidence) * np.sqrt(pooled.variance))
     with np.errstate(invalid="ignore"):
         half = interval.multiplier(pooled, confidence) * np.sqrt(pooled.variance)
     return np.where(pooled.varies, half, np.inf)
