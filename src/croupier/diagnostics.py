@@ -12,7 +12,7 @@ from croupier.combine import Pooled
 from croupier.draws import Floats
 from croupier.intervals import FEW
 from croupier.ledger import Ledger
-from croupier.logs import EMPTY, log_of, relative
+from croupier.logs import EMPTY
 from croupier.plan import Plan
 from croupier.tails import Tail
 
@@ -20,9 +20,6 @@ __all__ = ["agreement", "doubts"]
 
 #: Arms that disagree this clearly do not do so by chance.
 _CLEARLY = 1e-3
-
-#: Once in a hundred runs at most, an arm has a mean that contradicts a right answer.
-_UNLIKELY = 0.01
 
 #: A bias of so many standard errors takes a percent from the coverage of a 95 % interval.
 _NOTICEABLE = 0.3
@@ -108,8 +105,6 @@ def doubts(
             f"far from the leading arm: {_listed(names, far)}; too few draws for a test, but that "
             "arm is biased, or has not seen its tail: compare with policy='uniform'"
         )
-    if plan.log and pooled.shared:
-        warnings.extend(_too_low(names, ledger, pooled))
     if plan.policy["name"] == "mc-ucb" and not pooled.shared:
         warnings.extend(_followed(ledger, pooled))
     warnings.extend(_heavy(plan, pooled, tails))
@@ -179,31 +174,6 @@ def _far_off(ledger: Ledger) -> list[int]:
     apart = np.abs(ledger.mean - ledger.mean[leader])
     far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
     return _where(far.any(axis=1))
-
-
-def _too_low(names: Sequence[str], ledger: Ledger, pooled: Pooled) -> list[str]:
-    """Warn of an estimate far below the mean of some arm, where draws are never negative.
-
-    Such a mean is above K/p times the truth with a probability of p/K at most (Markov's
-    inequality), whatever the distribution: that needs no variance, which an arm that has missed
-    its largest draws does not know.
-    """
-    if _is_alone(int(ledger.cost.argmax()), ledger):
-        return []
-    x = ledger.mean
-    error = relative(np.sqrt(pooled.variance), pooled.mean)
-    with np.errstate(over="ignore", invalid="ignore"):
-        top = pooled.mean * np.exp(2.5 * error)
-        low = _where(x.max(axis=0) * (_UNLIKELY / len(ledger)) > top)
-    if not low:
-        return []
-    arm = names[int(x[:, low[0]].argmax())]
-    least = log_of(x[:, low[0]].max() * _UNLIKELY / len(ledger), ledger.exponent[low[0]])
-    return [
-        f"the estimate is too low: the mean of {arm!r} alone says that the log is above "
-        f"{float(least):.4g} (Markov's inequality), so the arms that count most have not seen "
-        "their largest draws; draw more, and do not trust the error bar"
-    ]
 
 
 def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
