@@ -230,12 +230,12 @@ def ladder(
     first = Start.of(model, rng)
     model = model.marked(*first)
     if temperatures is None and precision is not None:
-        enough = math.ceil(_SAFE * first.enough(precision, ManyLooks.least_df))
+        enough = _SAFE * first.enough(precision, ManyLooks.least_df)
         if enough <= _SOON and (most is None or enough <= most):
             options.update(vectorised=model.vectorised)
             later = partial(_piloted, log_likelihood, prior, **options)
             soon = _plain(model, Slice(2 * model.spread))
-            return [soon, Later(later, enough, soon.version)]
+            return [soon, Later(later, math.ceil(enough), soon.version)]
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()

@@ -445,6 +445,20 @@ def test_how_many_draws_of_the_prior_will_do() -> None:
     assert start.enough(1.0, 100.0) > 50  # for the variance itself to be known
     one = Start(np.zeros((5, 1)), np.zeros(5))
     assert one.enough(0.01, 100.0) == 100
+    none = Start(np.zeros((5, 1)), np.full(5, -np.inf))
+    assert none.enough(0.01, 100.0) == np.inf
+
+
+@pytest.mark.parametrize("share", [1e-4, 3e-3, 0.5, 1.0])
+def test_a_tolerance_where_the_likelihood_is_mostly_zero(share: float) -> None:
+    def log_likelihood(x: np.ndarray) -> Any:
+        return np.where(x[:, 0] <= share, 0.0, -np.inf)
+
+    result = cr.evidence(log_likelihood, st.uniform(0, 1), draws=20_000, rtol=0.1, rng=1)
+    if result.log_value == np.log(share):  # everywhere 1: nothing varies
+        assert share == 1
+    else:
+        assert abs(z_score(result, np.log(share))) < 4
 
 
 # -- one model is not taken for another

@@ -101,8 +101,10 @@ class Start(NamedTuple):
 
         Their sample variance is to be known with `df` degrees of freedom, too.
         """
-        n = len(self.likelihood)
-        draws = np.exp(self.likelihood - self.likelihood.max())
+        n, top = len(self.likelihood), self.likelihood.max()
+        if top == -np.inf:
+            return np.inf
+        draws = np.exp(self.likelihood - top)
         away = draws / draws.mean() - 1
         squares = away * away
         m2, m4 = float(squares.sum()), float(squares @ squares)
