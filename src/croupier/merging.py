@@ -175,11 +175,12 @@ def _arm_by_arm(
     parts = [one.history.rows() for one in results]
     numbers = np.concatenate([part.numbers for part in parts])
     numbers[:, 0] = np.arange(len(numbers))
+    kept = all(part.values for part in parts)  # by each of the runs, or the draws of some are gone
     rows = Rows(
         numbers,
         np.concatenate([part.moments for part in parts]),
         parts[0].scalar,
-        [values for part in parts for values in part.values],
+        [values for part in parts for values in part.values] if kept else [],
     )
     return _answer(plan, ledger, rows, combiner, interval)
 

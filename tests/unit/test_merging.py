@@ -291,3 +291,15 @@ def test_what_cannot_be_merged_is_refused(tmp_path: Path) -> None:
         cr.merge([cr.merge(runs(2)), one])
     with pytest.raises(cr.StoreError, match="is not there"):
         cr.merge([one, tmp_path / "nope.db"])
+
+
+def test_draws_that_not_every_run_has_kept_are_gone() -> None:
+    def arm(rng: np.random.Generator, size: int) -> np.ndarray:
+        return rng.normal(1.0, 1.0, size)
+
+    kept, other = (
+        cr.estimate({"a": arm}, draws=100, rng=seed, keep_values=seed == 1) for seed in (1, 2)
+    )
+    assert cr.merge([kept, other]).arms["a"].values is None
+    again = cr.estimate({"a": arm}, draws=100, rng=3, keep_values=True)
+    assert cr.merge([kept, again]).arms["a"].values.shape == (200,)
