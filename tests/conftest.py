@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import os
 import tempfile
@@ -126,3 +127,16 @@ def _bits(numbers: Any) -> bytes | None:
 @pytest.fixture
 def bits() -> Callable[[cr.Result], tuple[Any, ...]]:
     return bits_of
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let matplotlib be missing, as where the extra is not installed."""
+    real = builtins.__import__
+
+    def without_matplotlib(name: str, *rest: Any) -> Any:
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_matplotlib)

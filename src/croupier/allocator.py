@@ -122,7 +122,7 @@ class Allocator:
         self._asked = self._told = 0
         self._reported = 0.0
         self._booking = False
-        self._pooled: tuple[int, Pooled] | None = None
+        self._pooled: Pooled | None = None
         self._estimated: Estimate | None = None
         self._lane: Lane | None = None
         if not self._learners and not self._interval.looking:
@@ -368,7 +368,7 @@ class Allocator:
         """Book what has arrived, in ticket order, and decide one ticket for each."""
         while (outcome := self._arrived.pop(self._told, None)) is not None:
             arm = self._index[outcome.arm]
-            self._booking = True
+            self._booking, self._pooled = True, None
             self._history.append(arm, outcome)
             self._ledger.add(arm, outcome)
             self._booking = False
@@ -398,7 +398,7 @@ class Allocator:
         told = len(values)
         if self._booking:  # an interrupt may have torn all but the history: begin again
             self._ledger, self._tails, self._told = Ledger(len(self.plan.names)), {}, 0
-        self._booking = True
+        self._booking, self._pooled = True, None
         history.append_draws(len(history), arms[len(history) : told], values[len(history) : told])
         arms, values = arms[self._told : told], values[self._told : told]
         self._ledger.add_draws(arms, values)
@@ -512,10 +512,10 @@ class Allocator:
         return Progress(draws, cost, self._reported, told, seconds, leader, look)
 
     def _pool(self) -> Pooled:
-        """Combine the arms, once for all that look at what was told."""
-        if self._pooled is None or self._pooled[0] != self._told:
-            self._pooled = self._told, pool(self._ledger, self._combiner)
-        return self._pooled[1]
+        """Combine the arms, once for all that look at what was booked."""
+        if self._pooled is None:
+            self._pooled = pool(self._ledger, self._combiner)
+        return self._pooled
 
     def _estimate(self) -> Estimate:
         """Return the estimate from all that was told, made once as well."""

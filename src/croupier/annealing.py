@@ -26,7 +26,7 @@ from croupier.arms.doubts import check_law, check_mass
 from croupier.arms.fitted import HEAVIER, Fitted
 from croupier.arms.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
 from croupier.arms.pilots import LEFT, Pilot, Start, explore
-from croupier.arms.priors import Frozen, Pair, Prior, PriorLike
+from croupier.arms.priors import Frozen, Pair, Prior, PriorLike, is_scipys
 from croupier.arms.slices import Slice
 from croupier.arms.walks import Autoregression, RandomWalk
 from croupier.checks import count_of, fraction_of, known_settings, positive
@@ -254,7 +254,7 @@ def ladder(
 def _doubtful(prior: Prior) -> bool:
     """Tell whether a density is the user's own; those of scipy.stats are normalised."""
     if isinstance(prior, Frozen):
-        return not type(prior.distribution).__module__.startswith("scipy.")
+        return not is_scipys(prior.distribution)
     return isinstance(prior, Pair)
 
 

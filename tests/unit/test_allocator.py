@@ -505,3 +505,39 @@ def test_another_interval_is_that_of_the_next_look() -> None:
     assert table.progress().half_width > narrow
     low, high = table.result().interval
     assert high - low == pytest.approx(2 * table.progress().half_width)
+
+
+class Interrupted:
+    """An arm that learns, until somebody loses patience."""
+
+    def start(self) -> int:
+        return 0
+
+    def draw(self, rng: np.random.Generator, size: int, state: int) -> Any:
+        return cr.Draws(rng.normal(1.0, 1.0, size), extra=1)
+
+    def learn(self, state: int, extra: int) -> int:
+        if state == 2:
+            raise KeyboardInterrupt
+        return state + extra
+
+
+def test_an_interrupt_while_an_arm_learns_leaves_one_answer() -> None:
+    arm = Interrupted()
+    table = cr.Allocator(["a"], rng=7, learners={"a": arm})
+    drawn: list[float] = []
+
+    def go_on() -> None:
+        for _ in range(9):
+            batch = table.ask()
+            assert batch is not None
+            draws = arm.draw(batch.rng(), batch.size, batch.state)
+            drawn.extend(draws.values)
+            table.tell(batch, draws)
+            assert table.progress().value == pytest.approx(np.mean(drawn))  # made, and kept
+
+    with pytest.raises(KeyboardInterrupt):
+        go_on()
+    result = table.result()
+    assert result.draws == len(drawn)
+    assert result.value == pytest.approx(np.mean(drawn))

@@ -1,4 +1,3 @@
-import builtins
 import os
 import subprocess
 import sys
@@ -63,15 +62,8 @@ def test_the_demo_writes_no_picture_when_told_so(
     assert not list(tmp_path.iterdir())
 
 
-def test_without_matplotlib_the_demo_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_matplotlib(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_without_matplotlib_the_demo_says_how_to_get_it() -> None:
     done = invoke(*RUN)
     assert done.exit_code == 0
     assert 'No picture: a plot needs matplotlib: pip install "croupier[plot]"' in done.output

@@ -30,6 +30,7 @@ __all__ = [
     "as_prior",
     "bounds_of",
     "each_point",
+    "is_scipys",
 ]
 
 PriorLike: TypeAlias = Any
@@ -181,7 +182,7 @@ class Independent:
     def _alike(self) -> bool:
         first = self.coordinates[0].distribution
         same = all(each.distribution is first for each in self.coordinates)
-        return same and _is_scipys(first)
+        return same and is_scipys(first)
 
 
 @dataclass(frozen=True)
@@ -317,14 +318,15 @@ def bounds_of(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
     return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
 
 
-def _is_scipys(distribution: Any) -> bool:
+def is_scipys(distribution: Any) -> bool:
+    """Tell whether a distribution is one of scipy's own, whose word can be taken."""
     return type(distribution).__module__.startswith("scipy.")
 
 
 def _support(distribution: Any) -> tuple[float, float]:
     """Return the ends of a distribution of one coordinate; only scipy's word is taken for them."""
     support = getattr(distribution, "support", None)
-    if support is None or not _is_scipys(distribution):
+    if support is None or not is_scipys(distribution):
         return -np.inf, np.inf
     low, high = (np.asarray(end, dtype=float) for end in support())
     if low.size != 1 or high.size != 1 or not low < high:

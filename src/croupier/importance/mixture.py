@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.answer import estimate_of, result_from, rows_of, stderr_of
+from croupier.answer import estimate_of, result_from, rows_of, shaped
 from croupier.combine import Pooled, mean
 from croupier.draws import Batch, Floats, Outcome
 from croupier.errors import PlanError
@@ -311,12 +311,10 @@ class Mixture:
                 raise PlanError("nothing has been told yet: there is no estimate")
             looks = self._weighing.looks
             _, weighed, pooled = looks[-1] if looks and not ended else self._weighing.look()
-            half = half_width(self.interval, pooled, self.plan.confidence)
             with quiet():
-                value, stderr, width = (
-                    float(np.ldexp(number, weighed.exponent))
-                    for number in (pooled.mean[0], stderr_of(pooled)[0], half[0])
-                )
+                seen = estimate_of(self.plan, _unit(weighed.exponent), pooled, self.interval)
+            numbers = (seen.value, seen.stderr, seen.half_width)
+            value, stderr, width = (shaped(number, True) for number in numbers)
             return Look(value, stderr, width, ended and self.interval.ready(pooled))
 
         ledger = self._ledger

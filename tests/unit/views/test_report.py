@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import os
 import re
 import warnings
@@ -201,23 +200,6 @@ def pages(
     return Made(make)
 
 
-@pytest.fixture
-def no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the picture out, which takes the most time."""
-    _refuse(monkeypatch)
-
-
-def _refuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = builtins.__import__
-
-    def without_matplotlib(name: str, *rest: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without_matplotlib)
-
-
 # -- of every kind of run
 
 
@@ -322,7 +304,7 @@ def test_of_logs_the_log_comes_first_and_then_what_a_double_can_hold(
     assert "The quantity itself: 0 ± unknown" in pages["nothing"].text
 
 
-@pytest.mark.usefixtures("no_picture")
+@pytest.mark.usefixtures("no_matplotlib")
 @pytest.mark.parametrize(("log", "held"), [(-700, True), (-706, False), (0, True), (709.27, False)])
 def test_a_quantity_is_shown_only_with_an_error_and_an_interval_that_doubles_hold(
     log: float, held: bool, tmp_path: Path
@@ -392,7 +374,7 @@ def test_what_agreement_means_is_said_where_it_was_tested(pages: dict[str, Page]
         ("tired", "tired", "ended after"),
     ],
 )
-@pytest.mark.usefixtures("no_picture")
+@pytest.mark.usefixtures("no_matplotlib")
 def test_the_page_says_what_stopped_the_run_and_how_to_get_it_again(
     run: Run, stopped: str | None, words: str, again: str
 ) -> None:
@@ -419,13 +401,13 @@ def test_the_plan_is_there_in_words_and_as_json(
     ("kind", "words"),
     [("fixed-size", "fixed before"), ("many-looks", "small enough"), ("anytime", "at all times")],
 )
-@pytest.mark.usefixtures("no_picture")
+@pytest.mark.usefixtures("no_matplotlib")
 def test_the_kind_of_interval_is_said_in_words(run: Run, kind: str, words: str) -> None:
     summary, history = run(interval_kind=kind)
     assert words in Page(report.page(summary, history, PLAN)).terms["interval"]
 
 
-@pytest.mark.usefixtures("no_picture")
+@pytest.mark.usefixtures("no_matplotlib")
 def test_costs_are_in_the_unit_of_the_budget(run: Run) -> None:
     summary, history = run(unit="seconds", cost=0.7)
     page = Page(report.page(summary, history, {**PLAN, "unit": "seconds", "clock": "cpu"}))
@@ -436,7 +418,7 @@ def test_costs_are_in_the_unit_of_the_budget(run: Run) -> None:
     assert page.terms["cost"] == "what the arms report"
 
 
-@pytest.mark.usefixtures("no_picture")
+@pytest.mark.usefixtures("no_matplotlib")
 def test_a_stored_run_gives_the_page_of_the_run(tmp_path: Path) -> None:
     path = tmp_path / "run.db"
     result = estimate(store=path)
@@ -447,10 +429,10 @@ def test_a_stored_run_gives_the_page_of_the_run(tmp_path: Path) -> None:
     assert second.terms["stopped"] == first.terms["stopped"]
 
 
+@pytest.mark.usefixtures("no_matplotlib")
 def test_without_matplotlib_the_page_says_how_to_get_the_picture(
-    results: dict[str, cr.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: dict[str, cr.Result], tmp_path: Path
 ) -> None:
-    _refuse(monkeypatch)
     page = written(results["scalar"], tmp_path)
     assert 'No picture: a plot needs matplotlib: pip install "croupier[plot]"' in page.text
     assert "svg" not in page.tags
