@@ -20,7 +20,7 @@ import numpy as np
 import croupier as cr
 from benchmarks import pages, report
 from benchmarks.families import FAMILIES, correlated
-from croupier.combine import COMBINERS, pool
+from croupier.estimates.combiners import COMBINERS, pool
 
 CASES = tuple(name for name, family in FAMILIES.items() if family.costs is not None)
 PAYOFFS = {"pairs": "cost-variance", "triples": "cost-variance-triples"}

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks import pages, report
 from benchmarks.families import HARD, PROMISED, Family
 from benchmarks.replicate import Runs, replicate
-from croupier.intervals import normal_quantile
+from croupier.estimates.intervals import normal_quantile
 
 SIZE = 10_000
 #: An oracle needs this many draws of the best arm for the tolerance of the stops.

@@ -19,7 +19,7 @@ import numpy as np
 import croupier as cr
 from benchmarks import pages, report
 from benchmarks.families import FAMILIES
-from croupier.workers import perform
+from croupier.engines.workers import perform
 
 KEY = ("workers", "width", "draws", "spread of times")
 FAMILY = FAMILIES["normal-16"]

@@ -17,8 +17,8 @@ import numpy as np
 
 import croupier as cr
 from benchmarks import pages, report
+from croupier.engines.workers import perform
 from croupier.store.log import Log
-from croupier.workers import perform
 
 BATCH = 0.05  # seconds
 BATCHES = 60

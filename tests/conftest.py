@@ -26,7 +26,7 @@ def _kernels() -> str:
             *home.glob("simulator/*.py"),
             *home.glob("policies/*.py"),
             *home.glob("*/*_kernel.py"),
-            home / "ledger.py",
+            home / "data" / "ledger.py",
         ]
     )
     digest = blake2b(b"".join(source.read_bytes() for source in sorted(sources)), digest_size=8)
@@ -97,7 +97,7 @@ class Clock:
 def clock_in(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock of ours in the place of the machine's."""
     fake = Clock()
-    for module in ("croupier.run", "croupier.workers"):
+    for module in ("croupier.running.estimate", "croupier.engines.workers"):
         monkeypatch.setattr(importlib.import_module(module), "time", fake)
     return fake
 

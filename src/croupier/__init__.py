@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from croupier import importance, policies, simulator
-    from croupier.allocator import Allocator
-    from croupier.annealing import evidence
+    from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
-    from croupier.draws import Batch, Draws, Outcome
+    from croupier.data.draws import Batch, Draws, Outcome
+    from croupier.data.plan import Plan
     from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
-    from croupier.merging import merge
-    from croupier.plan import Plan
-    from croupier.result import Result
-    from croupier.run import estimate
+    from croupier.results.result import Result
+    from croupier.running.estimate import estimate
+    from croupier.running.merging import merge
+    from croupier.running.stratify import stratify
     from croupier.simulator.simulation import simulate
     from croupier.store.log import Store
     from croupier.store.reading import open_run
-    from croupier.strata import stratify
-    from croupier.table import Progress, Table
+    from croupier.tables.allocator import Allocator
+    from croupier.tables.base import Progress, Table
 
 __version__ = "0.1.0"
 
@@ -66,20 +66,20 @@ __all__ = [
 #: Where each public name lives: loaded when it is first used (PEP 562), so that to import
 #: croupier costs next to nothing and a module that is never used is never loaded.
 _HOMES = {
-    "allocator": ("Allocator",),
-    "annealing": ("evidence",),
+    "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
-    "draws": ("Batch", "Draws", "Outcome"),
+    "data.draws": ("Batch", "Draws", "Outcome"),
+    "data.plan": ("Plan",),
     "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),
-    "merging": ("merge",),
-    "plan": ("Plan",),
-    "result": ("Result",),
-    "run": ("estimate",),
+    "running.merging": ("merge",),
+    "results.result": ("Result",),
+    "running.estimate": ("estimate",),
+    "running.stratify": ("stratify",),
     "simulator.simulation": ("simulate",),
     "store.log": ("Store",),
     "store.reading": ("open_run",),
-    "strata": ("stratify",),
-    "table": ("Progress", "Table"),
+    "tables.allocator": ("Allocator",),
+    "tables.base": ("Progress", "Table"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

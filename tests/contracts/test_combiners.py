@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import croupier as cr
-from croupier.combine import COMBINERS, Combiner, as_combiner, name_of, pool
-from croupier.ledger import Ledger
-from croupier.outcomes import chunks_of, outcome_of
+from croupier.data.ledger import Ledger
+from croupier.data.reduce_batch import chunks_of, outcome_of
+from croupier.estimates.combiners import COMBINERS, Combiner, as_combiner, name_of, pool
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),

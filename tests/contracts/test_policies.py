@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.draws import Draws
-from croupier.ledger import Ledger
+from croupier.data.draws import Draws
+from croupier.data.ledger import Ledger
+from croupier.engines.workers import perform
 from croupier.policies import REGISTRY, Policy, as_policy, describe
 from croupier.policies.base import Play, digest_of, group_of
-from croupier.workers import perform
 from tests.conftest import Clock
 
 pytestmark = [

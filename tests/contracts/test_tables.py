@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.engines.workers import perform
 from croupier.importance import Family
-from croupier.importance.drawn import Proposed
 from croupier.importance.mixture import Mixture
+from croupier.importance.mixture_draws import Proposed
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit
-from croupier.workers import perform
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),

@@ -15,7 +15,8 @@ import croupier as cr
 
 #: A run that may take its time to come to its end, however slow the machine is.
 PATIENT = """
-from croupier import cli, terminal
+from croupier import cli
+from croupier.cli import terminal
 terminal._GRACE = 3600.0
 cli.main()
 """
@@ -25,7 +26,7 @@ TICKING = """
 import importlib, itertools, types
 ticks = itertools.count()
 clock = types.SimpleNamespace(perf_counter=lambda: 1e-3 * next(ticks))
-for module in ("croupier.run", "croupier.workers"):
+for module in ("croupier.running.estimate", "croupier.engines.workers"):
     importlib.import_module(module).time = clock
 from croupier import cli
 cli.main()
@@ -80,7 +81,9 @@ def test_a_signal_leaves_what_is_known_and_a_store_to_go_on_with(
 
 HANGING = """
 import hashlib
-from croupier import cli, demo, terminal
+from croupier import cli
+from croupier.cli import terminal
+from croupier.examples import asian_option as demo
 
 def hangs(rng, size):
     print("drawing", flush=True)

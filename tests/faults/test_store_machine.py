@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 import croupier as cr
+from croupier.engines.workers import perform
 from croupier.store import log as logs
-from croupier.workers import perform
 from tests.conftest import bits_of
 
 NAMES = ("rough", "fine", "learner")

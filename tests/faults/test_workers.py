@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import croupier as cr
 from croupier.engines import pool as pools
-from croupier.engines import staff_of
+from croupier.engines.executors import staff_of
 
 cloudpickle = pytest.importorskip("cloudpickle")
 pytest.importorskip("loky")
@@ -739,7 +739,7 @@ def test_a_second_interrupt_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from rest(pool, seconds)
         rested.append(seconds)
 
-    monkeypatch.setattr("croupier.run.GRACE", 3600.0)
+    monkeypatch.setattr("croupier.running.estimate.GRACE", 3600.0)
     monkeypatch.setattr(pools.Pool, "rest", resting)
     with pytest.raises(KeyboardInterrupt):
         cr.estimate({"a": sleepy(11)}, draws=1000, rng=7, width=4, callback=tired, workers=4)

@@ -8,7 +8,7 @@ import pytest
 import croupier as cr
 from benchmarks.costs import strong
 from benchmarks.families import FAMILIES
-from croupier.combine import inverse_variance, mean, pool
+from croupier.estimates.combiners import inverse_variance, mean, pool
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.payoffs import pair_payoff, triple_payoff
 from croupier.policies import REGISTRY, UCB1, UCBV
 from croupier.policies.bounded import Bandit
+from croupier.policies.payoffs import pair_payoff, triple_payoff
 from croupier.theory import ScaledBernoulli, lower_bound, regret_from_counts, ucb1_bound, ucbv_bound
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")

@@ -22,8 +22,8 @@ from croupier.checks import (
     unique_names,
     weights_of,
 )
+from croupier.data.plan import Unit
 from croupier.errors import PlanError
-from croupier.plan import Unit
 
 
 @given(st.integers(1, 10**15))

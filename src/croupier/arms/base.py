@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeAlias
 import numpy as np
 
 from croupier.checks import Range, positive, range_of, unique_names
-from croupier.draws import Draws
+from croupier.data.draws import Draws
 from croupier.errors import PlanError
 
 __all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from croupier.arms.base import Arm
-from croupier.draws import Batch, Outcome
+from croupier.data.draws import Batch, Outcome
+from croupier.data.plan import Plan
 from croupier.engines import remote
 from croupier.engines.base import Staff
 from croupier.engines.remote import Failure, Kit
 from croupier.errors import ArmError, CroupierError, PlanError
-from croupier.plan import Plan
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest

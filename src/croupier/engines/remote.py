@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from croupier.arms.base import Arm
-from croupier.draws import Batch, Outcome
+from croupier.data.draws import Batch, Outcome
+from croupier.data.plan import Plan
+from croupier.engines.workers import perform
 from croupier.errors import ArmError, CroupierError
-from croupier.plan import Plan
-from croupier.workers import perform
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest

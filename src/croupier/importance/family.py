@@ -11,8 +11,9 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.checks import known_settings, positive
-from croupier.draws import Draws, Floats
+from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
+from croupier.importance.mixture_run import run_mixture
 from croupier.importance.points import Normal, Points
 from croupier.importance.population import Population, Update, population_monte_carlo
 from croupier.importance.proposals import (
@@ -24,8 +25,7 @@ from croupier.importance.proposals import (
     is_normalised,
     numbers_of,
 )
-from croupier.importance.running import run_mixture
-from croupier.importance.side import SHOWN
+from croupier.importance.side_observations import SHOWN
 from croupier.importance.spaces import (
     Free,
     Moved,
@@ -36,8 +36,8 @@ from croupier.importance.spaces import (
     names_of_shifts,
     shifts_of,
 )
-from croupier.result import Result
-from croupier.run import Settings
+from croupier.results.result import Result
+from croupier.running.estimate import Settings
 from croupier.seeds import RandomLike
 
 __all__ = ["Family"]

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
+from croupier.data.ledger import effective_df
 from croupier.importance.points import log_mixture
-from croupier.ledger import effective_df
 
 __all__ = [
     "Answer",

@@ -14,22 +14,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.answer import estimate_of, result_from, rows_of, shaped
-from croupier.combine import Pooled, mean
-from croupier.draws import Batch, Floats, Outcome
+from croupier.data.draws import Batch, Floats, Outcome
+from croupier.data.history import Curve, History, Rows
+from croupier.data.ledger import Ledger
+from croupier.data.log_scale import quiet
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.history import Curve, History, Rows
+from croupier.estimates.combiners import Pooled, mean
+from croupier.estimates.intervals import FixedSize, Interval, half_width
 from croupier.importance import mixing
-from croupier.importance.drawn import extra_of
 from croupier.importance.mixing import Ints
+from croupier.importance.mixture_draws import extra_of
 from croupier.importance.points import Normal
 from croupier.importance.weighing import Weighed, Weighing
-from croupier.intervals import FixedSize, Interval, half_width
-from croupier.ledger import Ledger
-from croupier.logs import quiet
-from croupier.plan import Plan
-from croupier.result import Result
-from croupier.table import Look, Progress
+from croupier.results.make_result import estimate_of, result_from, rows_of, shaped
+from croupier.results.result import Result
+from croupier.tables.base import Look, Progress
 
 __all__ = ["Mixture"]
 

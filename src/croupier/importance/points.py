@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 
 __all__ = ["Normal", "Points", "log_mixture"]

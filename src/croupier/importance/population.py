@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.checks import choice, count_of, fraction_of, shares_of
-from croupier.draws import Floats
+from croupier.data.draws import Floats
+from croupier.data.ledger import effective_df
 from croupier.errors import CroupierWarning, PlanError
+from croupier.estimates.intervals import FEW, normal_quantile
+from croupier.importance.density_checks import suspicions
 from croupier.importance.points import Points, log_mixture
-from croupier.importance.suspicion import suspicions
-from croupier.intervals import FEW, normal_quantile
-from croupier.ledger import effective_df
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream
 from croupier.views import formats
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from croupier.checks import unique_names
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.importance.points import Normal
 

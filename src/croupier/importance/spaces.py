@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.importance.points import Normal
 from croupier.importance.proposals import numbers_of

@@ -11,18 +11,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from croupier.combine import Pooled
-from croupier.draws import Floats, Outcome
+from croupier.data.draws import Floats, Outcome
+from croupier.data.extremes import Tail, extremes_of
+from croupier.data.log_scale import log_of
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.intervals import FEW
 from croupier.importance import mixing
-from croupier.importance.drawn import Seen, fitted, gathered, joined
+from croupier.importance.density_checks import suspicions
 from croupier.importance.mixing import Answer, Controlled, Mixed
+from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
 from croupier.importance.points import Normal, Points
-from croupier.importance.suspicion import suspicions
-from croupier.intervals import FEW
-from croupier.logs import log_of
-from croupier.plan import Plan
-from croupier.tails import Tail, extremes_of
 
 __all__ = ["Weighed", "Weighing"]
 

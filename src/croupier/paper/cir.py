@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 import croupier as cr
 from croupier.checks import count_of, positive
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.importance import Family, Normal
 from croupier.paper.cir_exact import Exact, continuous_price, euler

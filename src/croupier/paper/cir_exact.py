@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 
 if TYPE_CHECKING:
     from croupier.paper.cir import Caplet

@@ -15,7 +15,7 @@ import croupier as cr
 from croupier.paper.fig1_files import Files
 from croupier.paper.fig1_study import Cell, TwoArms
 from croupier.paper.fig1_tiles import CellRow, CurveRow, Tile, by_cell
-from croupier.paper.watching import Watch, watching
+from croupier.paper.progress import Watch, watching
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

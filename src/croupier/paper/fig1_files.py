@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from croupier.errors import StoreError
+from croupier.paper.csv_rows import Sheet, refuse_others
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
 from croupier.paper.fig1_tiles import CellRow, CurveRow, Row
-from croupier.paper.sheet import Sheet, refuse_others
 
 __all__ = ["Files"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from croupier import theory
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
 from croupier.paper.fig1_tiles import CurveRow, Tile
 from croupier.views import formats

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from croupier.errors import StoreError
 from croupier.paper.cir import Caplet, Exact
+from croupier.paper.csv_rows import Sheet, refuse_others
 from croupier.paper.fig2_contest import CONTESTANTS
 from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part, rows_of
-from croupier.paper.sheet import Sheet, refuse_others
-from croupier.paper.watching import Watch, watching
+from croupier.paper.progress import Watch, watching
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

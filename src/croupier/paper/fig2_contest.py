@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import croupier as cr
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import CroupierWarning
 from croupier.importance.population import Update, collected, weighed
 from croupier.paper.cir import Caplet, Exact

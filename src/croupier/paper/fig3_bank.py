@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.paper.fig3_study import Annealing, Clock
 from croupier.paper.logistic import Annealed, Reference
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from croupier.errors import StoreError
+from croupier.paper.csv_rows import Sheet
 from croupier.paper.fig3_study import CLOCKS, COMBINED, Annealing
-from croupier.paper.sheet import Sheet
 
 __all__ = ["ArmRow", "CurveRow", "Files"]
 

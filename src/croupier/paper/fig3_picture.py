@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.paper.fig1_picture import COLOURS, NAMES
 from croupier.paper.fig3_files import CurveRow
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, Annealing

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import croupier as cr
-from croupier.combine import COMBINERS
-from croupier.draws import Floats
-from croupier.ledger import Ledger, effective_df
+from croupier.data.draws import Floats
+from croupier.data.ledger import Ledger, effective_df
+from croupier.estimates.combiners import COMBINERS
 from croupier.paper.fig3_bank import Bank
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, PAPER_RUNS, Annealing, Clock, fixed
 from croupier.simulator.players import Chunk, players_of
@@ -185,8 +185,8 @@ class _Ledgers:
 def combined(combine: str, pulls: Pulls, moments: Floats) -> Floats:
     """Return the estimate of every run at every time, by the combiner of that name.
 
-    The formulas are those of `croupier.combine`, for all runs together in which the same arm has
-    the most cost spent.
+    The formulas are those of `croupier.estimates.combiners`, for all runs together in which
+    the same arm has the most cost spent.
     """
     flat_pulls = pulls.reshape(-1, pulls.shape[-1])
     flat = moments.reshape(-1, *moments.shape[-2:])

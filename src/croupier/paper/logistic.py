@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from croupier.arms.base import Arm
 from croupier.checks import count_of, positive
-from croupier.draws import Draws, Floats
+from croupier.data.draws import Draws, Floats
 from croupier.errors import PlanError
 
 __all__ = ["TEMPERATURES", "Annealed", "Evidence", "LogWeights", "Reference", "pima"]

@@ -22,8 +22,8 @@ from croupier.policies.bounded import Thompson as Thompson
 from croupier.policies.bounded import Tightest as Tightest
 from croupier.policies.heavy import RobustUCB as RobustUCB
 from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
-from croupier.policies.strata import MCUCB as MCUCB
-from croupier.policies.strata import Proportional as Proportional
+from croupier.policies.stratified import MCUCB as MCUCB
+from croupier.policies.stratified import Proportional as Proportional
 from croupier.policies.variance import VarianceLCB as VarianceLCB
 from croupier.policies.variance import VarianceThompson as VarianceThompson
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtim
 
 import numpy as np
 
-from croupier.draws import Draws, Floats
+from croupier.data.draws import Draws, Floats
+from croupier.data.ledger import TELLING, Ledger
+from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
-from croupier.ledger import TELLING, Ledger
-from croupier.plan import Plan, Unit
 
 __all__ = [
     "Choice",

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from croupier.checks import count_of
-from croupier.draws import Floats
+from croupier.data.draws import Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.ledger import Ledger
-from croupier.plan import Plan
 from croupier.policies.base import Choice, Random, objective_weights, opening, smallest
 
 __all__ = ["ExploreThenCommit", "Fixed", "Greedy", "Uniform"]

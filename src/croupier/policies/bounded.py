@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from croupier.checks import Range, positive
-from croupier.draws import Draws, Floats
+from croupier.data.draws import Draws, Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
-from croupier.ledger import Ledger
-from croupier.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
-from croupier.plan import Plan, Unit
 from croupier.policies.base import Choice, Random, Sprint, smallest
 from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
+from croupier.policies.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
 
 __all__ = [
     "KLUCB",

@@ -10,11 +10,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from croupier.checks import choice, positive
-from croupier.draws import Draws, Floats
+from croupier.data.draws import Draws, Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.ledger import Ledger
-from croupier.payoffs import payoff_of
-from croupier.plan import Plan
 from croupier.policies.base import Choice, Random, smallest
 from croupier.policies.bounded import Bandit, IndexBandit, Lessons, first_draw, moments_of
 from croupier.policies.indices import (
@@ -24,6 +23,7 @@ from croupier.policies.indices import (
     subgaussian_ucb,
     truncated_mean,
 )
+from croupier.policies.payoffs import payoff_of
 
 __all__ = ["RobustUCB", "SubgaussianUCB"]
 

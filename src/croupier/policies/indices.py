@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 
 __all__ = [
     "catoni_mean",

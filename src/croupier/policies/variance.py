@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from croupier.checks import positive
-from croupier.draws import Floats
-from croupier.ledger import Ledger
-from croupier.plan import Plan
+from croupier.data.draws import Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
 from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
 from croupier.policies.indices import (
     log_variance_bound,

@@ -53,7 +53,7 @@ MOSS: Final = 3  # horizon (0: anytime), arms
 SUBGAUSSIAN: Final = 4  # sigma, alpha
 EVEN: Final = 5
 
-# Payoffs: see `croupier.payoffs`.
+# Payoffs: see `croupier.policies.payoffs`.
 SECOND_MOMENT: Final = 0
 VARIANCE: Final = 1
 COST_VARIANCE: Final = 2

@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.payoffs import Terms
-from croupier.plan import Plan
 from croupier.policies import Policy, as_policy, describe
 from croupier.policies.baselines import Uniform
 from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
 from croupier.policies.heavy import SubgaussianUCB
+from croupier.policies.payoffs import Terms
 from croupier.policies.variance import AHEAD, DECISIONS, SCORES, VarianceThompson
 from croupier.simulator.problems import Problem
 
@@ -160,7 +160,7 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
     if problem.sample is None:
         return kernel
     from croupier.simulator.compiling import rebound
-    from croupier.simulator.own import block_sampler, sampler
+    from croupier.simulator.user_code import block_sampler, sampler
 
     if problem.block:
         return block_sampler(kernel, problem)
@@ -182,8 +182,8 @@ def summing(problem: Problem) -> Callable[[Chunk, Any], None]:
 
 
 def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: bool) -> Kernel:
-    from croupier.simulator.ahead import play_index_ahead
     from croupier.simulator.kernels import play_index
+    from croupier.simulator.skip_ahead import play_index_ahead
 
     rules, laws = _rules(problem, terms), _laws(problem)
     quick = skip and rules.payoff == 0 and problem.unit_costs and kind < 5
@@ -198,7 +198,7 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
 def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel:
     from croupier.simulator.compiling import rebound
     from croupier.simulator.kernels import play_index
-    from croupier.simulator.own import scorer, time_itself
+    from croupier.simulator.user_code import scorer, time_itself
 
     bounded = problem.bounds is not None
     rules, laws = _rules(problem, Terms(bounded=bounded)), _laws(problem)

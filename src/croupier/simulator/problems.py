@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from croupier.checks import Range, count_of, positive, range_of
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, Uniform
 

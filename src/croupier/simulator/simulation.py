@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from croupier.checks import count_of, positive
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import RandomLike, seed_from
 from croupier.simulator.players import Chunk, Player, players_of, summing

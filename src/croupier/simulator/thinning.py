@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.ahead import book, walk
 from croupier.simulator.compiling import compiled
 from croupier.simulator.laws import chance_of
 from croupier.simulator.randomness import (
@@ -26,6 +25,7 @@ from croupier.simulator.randomness import (
     streams,
     uniform,
 )
+from croupier.simulator.skip_ahead import book, walk
 
 __all__ = ["beta_below", "play_thompson_ahead"]
 

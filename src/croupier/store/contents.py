@@ -9,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from croupier.draws import Outcome
+from croupier.data.draws import Outcome
+from croupier.data.history import Rows
+from croupier.data.plan import Plan
 from croupier.errors import StoreError
-from croupier.history import Rows
-from croupier.plan import Plan
 from croupier.store.database import Database, checksum, damaged
 from croupier.store.records import COLUMNS, DETAILS, Records
 

@@ -15,11 +15,11 @@ from typing import Any, Final, Protocol, Self
 
 import croupier
 from croupier.checks import choice
-from croupier.draws import Outcome
+from croupier.data.draws import Outcome
+from croupier.data.history import Rows
+from croupier.data.plan import Plan
 from croupier.errors import PlanError, StoreError
-from croupier.history import Rows
-from croupier.intervals import Interval
-from croupier.plan import Plan
+from croupier.estimates.intervals import Interval
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.contents import (
     calls_in,

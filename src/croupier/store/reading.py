@@ -9,15 +9,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from croupier.answer import result_of
-from croupier.combine import Combiner, as_combiner, mean, pool
+from croupier.data.extremes import Tail
+from croupier.data.history import History
+from croupier.data.ledger import Ledger
+from croupier.data.log_scale import quiet
+from croupier.data.plan import MIXTURE, Plan
 from croupier.errors import PlanError, StoreError
-from croupier.history import History
-from croupier.intervals import Anytime, FixedSize, Interval, ManyLooks
-from croupier.ledger import Ledger
-from croupier.logs import quiet
-from croupier.plan import MIXTURE, Plan
-from croupier.result import Result
+from croupier.estimates.combiners import Combiner, as_combiner, mean, pool
+from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.results.make_result import result_of
+from croupier.results.result import Result
 from croupier.store.codec import decoded
 from croupier.store.contents import (
     calls_in,
@@ -31,7 +32,6 @@ from croupier.store.contents import (
 from croupier.store.database import Database, damaged
 from croupier.store.lock import owner_of
 from croupier.store.records import Records
-from croupier.tails import Tail
 
 __all__ = ["Status", "StoredRun", "open_run"]
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.draws import Floats, Outcome
+from croupier.data.draws import Floats, Outcome
+from croupier.data.log_scale import EMPTY
 from croupier.errors import StoreError
-from croupier.logs import EMPTY
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.database import checksum
 

@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from croupier.draws import Batch, Outcome
+from croupier.data.draws import Batch, Outcome
+from croupier.engines.workers import Engine
 from croupier.errors import ArmError
-from croupier.table import Table
-from croupier.workers import Engine
+from croupier.tables.base import Table
 
 if TYPE_CHECKING:
     from croupier.store.log import Log

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 
 __all__ = ["array_of", "at_least_zero"]

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from croupier.checks import positive
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
-from croupier.intervals import bernoulli_kl
+from croupier.estimates.intervals import bernoulli_kl
 from croupier.theory.arrays import at_least_zero
 from croupier.theory.distributions import Distribution
 

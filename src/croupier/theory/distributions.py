@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from croupier.checks import positive, range_of, weights_of
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory.arrays import array_of
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from croupier.checks import positive
-from croupier.draws import Floats
+from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory.arrays import at_least_zero
 

@@ -19,7 +19,7 @@ import croupier
 from croupier.views import formats, plots
 from croupier.views.content import Column, Content, agreements, content, line
 from croupier.views.data import History, Summary, components
-from croupier.views.table import html_table
+from croupier.views.result_table import html_table
 
 __all__ = ["page", "write"]
 

@@ -11,7 +11,7 @@ import pytest
 
 import croupier as cr
 from croupier.importance import Family, Normal
-from croupier.importance.drawn import fitted, tuned_names
+from croupier.importance.mixture_draws import fitted, tuned_names
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 

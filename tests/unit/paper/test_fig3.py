@@ -146,8 +146,8 @@ def told(combine: str, order: list[int], arms: Any) -> float:
     plan = cr.Plan(names=("a", "b", "c"), seed=1, unit="cost", combine=combine, batch="one")
     table = cr.Allocator(plan)
     left = [iter(list(zip(*arm, strict=True))) for arm in arms]
-    from croupier.draws import Batch
-    from croupier.outcomes import chunks_of, outcome_of
+    from croupier.data.draws import Batch
+    from croupier.data.reduce_batch import chunks_of, outcome_of
 
     for ticket, k in enumerate(order):
         value, cost = next(left[k])

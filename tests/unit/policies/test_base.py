@@ -9,9 +9,9 @@ import pytest
 
 import croupier as cr
 from croupier import policies
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.ledger import Ledger
-from croupier.plan import Plan
 from croupier.policies.base import describe, group_of, objective_weights, opening, smallest
 
 PLAN = Plan(names=("a", "b", "c"), seed=7)

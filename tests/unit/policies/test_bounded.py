@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.payoffs import Payoff, Terms
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, RobustUCB, SubgaussianUCB, Thompson, Tightest
 from croupier.policies.bounded import Lessons
 from croupier.policies.heavy import Kept
+from croupier.policies.payoffs import Payoff, Terms
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore::croupier.CroupierWarning")
 

@@ -10,7 +10,7 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
-from croupier.draws import Draws
+from croupier.data.draws import Draws
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, Thompson
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
@@ -145,7 +145,7 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
         assert purpose == POLICY
         return Replayed(beliefs[ticket], arms)
 
-    monkeypatch.setattr("croupier.allocator.stream", replay)
+    monkeypatch.setattr("croupier.tables.allocator.stream", replay)
     table = cr.Allocator(plan)
     drawn = [0] * arms
     for ticket in range(int((decisions[:, 0] >= 0).sum())):

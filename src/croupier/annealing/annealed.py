@@ -1,0 +1,335 @@
+"""ais: annealed importance sampling as an arm, for the evidence of any model (Neal 2001).
+
+Z = integral prior x likelihood. A chain starts at theta_0 from the prior, is moved at
+f_beta = prior x likelihood^beta for beta_1 < beta_2 < ..., and has the weight
+w = product over j of likelihood(theta_j)^(beta_j+1 - beta_j), whose mean is Z exactly, however
+well or badly the chain mixes. Weights are logarithms: arms for ``estimate(..., log=True)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from croupier.annealing.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
+from croupier.annealing.pilots import Start, explore
+from croupier.annealing.priors import Normal, Pair, PriorLike, Uniform
+from croupier.annealing.slices import Chains, Evaluate, Slice, widths_of
+from croupier.annealing.walks import Autoregression, RandomWalk, ScaledWalk
+from croupier.checks import count_of
+from croupier.data.draws import Draws, Floats
+from croupier.errors import ArmError, PlanError
+
+__all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable"]
+
+#: A kernel of the user's: (rng, points, beta, log_density) -> points, in place of those by name.
+KernelFunction: TypeAlias = Callable[..., Any]
+Schedule: TypeAlias = str | Callable[[Floats], Any] | Sequence[float] | Floats
+
+KERNELS: Final = ("slice", "random-walk", "autoregressive")
+
+#: So many chains go in step: arrays stay in the cache, and memory does not grow with a batch.
+BLOCK: Final = 1000
+
+
+class Kernel(Protocol):
+    """Moves all chains, leaving prior x likelihood^beta as it is."""
+
+    def sweep(
+        self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
+    ) -> None:
+        """Move the chains once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Annealed:
+    """An arm: `size` independent chains from the prior to the posterior, their log-weights.
+
+    A class and not a closure, so that it can be sent to a worker.
+    """
+
+    model: Model
+    betas: Floats
+    kernel: Kernel
+    sweeps: int = 1
+    costs: bool = True
+    block: int = BLOCK
+    compiled: bool = False
+
+    #: What `estimate` must be told by log=True.
+    logs: ClassVar[bool] = True
+
+    @property
+    def __name__(self) -> str:
+        return self.model.name
+
+    @property
+    def version(self) -> str:
+        """What tells this arm from another of its name."""
+        moves = f"{type(self.kernel).__name__} {self.sweeps}"
+        return f"{self.model.mark} {moves} {self.betas[1]:.9g}"
+
+    @property
+    def evaluations(self) -> float:
+        """About how many evaluations of the likelihood a chain takes."""
+        # A slice takes some five for each coordinate.
+        move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
+        return 1 + (len(self.betas) - 2) * self.sweeps * move
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return the log-weights of `size` chains, with their evaluations if costs are wanted."""
+        weights, evaluations = np.empty(size), np.empty(size)
+        run = self._compiled if self.compiled else self._block
+        for start in range(0, size, self.block):
+            part = slice(start, min(start + self.block, size))
+            weights[part], evaluations[part] = run(rng, part.stop - part.start)
+        return Draws(log_values=weights, costs=evaluations) if self.costs else weights
+
+    def _block(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        model, betas = self.model, self.betas
+        points = model.start(rng, size)
+        likelihood = model.likelihood(points)
+        evaluations = np.ones(size)
+        weights = np.asarray((betas[1] - betas[0]) * likelihood)
+        if len(betas) == 2:
+            return weights, evaluations
+        # Where the likelihood is 0 at the start, so is the weight, wherever the chain would go.
+        alive = np.flatnonzero(likelihood > -np.inf)
+        points = points[alive]
+        chains = Chains(points, model.started(points), likelihood[alive])
+
+        def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
+            prior, like = model.evaluate(trial)
+            np.add.at(evaluations, alive[owner], prior > -np.inf)
+            return prior, like
+
+        for beta, after in zip(betas[1:-1].tolist(), betas[2:].tolist(), strict=True):
+            if not alive.size:
+                break
+            for _ in range(self.sweeps):
+                self.kernel.sweep(rng, chains, beta, evaluate)
+            weights[alive] += (after - beta) * chains.likelihood
+        return weights, evaluations
+
+    def _compiled(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        from croupier.annealing.compiled_slices import annealing_of
+
+        model, slices = self.model, self.kernel
+        assert isinstance(slices, Slice)
+        density: Any
+        if isinstance(prior := model.prior, Normal):
+            density, law = "normal", (prior.mean, prior.spread)
+        elif isinstance(prior, Uniform):
+            density, law = "uniform", (prior.low, prior.high)
+        else:
+            assert isinstance(prior, Pair)
+            density, law = prior.logpdf_function, (slices.width, slices.width)
+        points = np.ascontiguousarray(model.start(rng, size))
+        weights, evaluations, bad = annealing_of(model.log_likelihood, density)(
+            rng, points, self.betas, slices.width, slices.limit, self.sweeps, *law
+        )
+        if bad[1]:
+            what = "the prior's log-density" if bad[1] == 1 else "the log-likelihood"
+            raise ArmError(
+                f"{what} is {bad[0]} at some point; it must be finite, or -inf where the point is "
+                "impossible",
+                arm=self.model.name,
+                value=float(bad[0]),
+            )
+        return weights, evaluations
+
+
+def ais(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    temperatures: int = 100,
+    schedule: Schedule = "power4",
+    kernel: Literal["slice", "random-walk", "autoregressive"] | KernelFunction = "slice",
+    sweeps: int = 1,
+    width: Any = None,
+    limit: int = 64,
+    spread: Any = None,
+    vectorised: bool | None = None,
+    cost: Literal["evaluations"] | None = None,
+    name: str | None = None,
+    block: int = BLOCK,
+) -> Annealed:
+    """Make an arm of annealed importance sampling, for ``estimate(..., log=True)``.
+
+    Args:
+        log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
+            (d,) that returns a number; -inf where the data are impossible. Compiled by numba for
+            one point, whole chains run in compiled code (`kernel="slice"`, a normal or uniform
+            prior, or a compiled one).
+        prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
+            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
+            its standard parameters: `st.norm` is N(0, 1).
+        temperatures: How many betas from 0 to 1, both counted: 2 is plain sampling of the prior.
+        schedule: "power4", beta_j = (j/(n-1))^4, "linear", a function of the n numbers j/(n-1), or
+            the betas themselves.
+        kernel: "slice", coordinate by coordinate; "random-walk" and "autoregressive", Metropolis
+            moves whose steps a pilot sets once, in advance; or a function (rng, points, beta,
+            log_density) that returns the points after a move which leaves the density as it is.
+        sweeps: Moves at each temperature.
+        width: For slices, the interval that steps out, one number or one per coordinate; by
+            default twice the spread of the prior.
+        limit: For slices, at most so many widths.
+        spread: For random walks, the standard deviation of a step, one number or one per
+            coordinate, or a function of beta that returns it, in place of the pilot's.
+        vectorised: Whether `log_likelihood` takes many points; found out by a few calls if None.
+        cost: "evaluations": report how often the likelihood was evaluated, chain by chain, for
+            ``estimate(..., cost=)``.
+        name: The arm's name, "ais-100" for 100 temperatures if it is left out.
+        block: How many chains go in step.
+
+    >>> import numpy as np, scipy.stats as st
+    >>> def log_likelihood(x):
+    ...     return st.norm.logpdf(1.0, x[:, 0], 0.5)
+    >>> arm = ais(log_likelihood, st.norm(0, 1), temperatures=10)
+    >>> log_weights = arm(np.random.default_rng(7), 1000)
+    >>> log_z = np.log(np.exp(log_weights).mean())
+    >>> bool(abs(log_z - st.norm.logpdf(1, 0, 1.25**0.5)) < 0.2)
+    True
+    """
+    betas, steps = betas_of(schedule, temperatures, name), count_of("sweeps", sweeps)
+    title = f"ais-{len(betas)}" if name is None else name
+    if cost not in (None, "evaluations"):
+        raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
+    model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
+    with suppress(ArmError):  # the first call of the arm will say what is wrong
+        model = model.marked(*Start.of(model, pilot_stream(), 3))
+    widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
+    if width is not None and kernel != "slice":
+        raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")
+    if spread is not None and (kernel == "slice" or callable(kernel)):
+        raise PlanError(f"spread is for kernel='random-walk', got kernel={kernel!r}")
+    moves: Kernel
+    if kernel == "slice":
+        moves = Slice(widths, count_of("limit", limit))
+    elif callable(kernel):
+        moves = Custom(kernel, title)
+    elif kernel not in KERNELS:
+        known = ", ".join(map(repr, KERNELS))
+        raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
+    elif spread is not None:
+        if kernel != "random-walk":
+            raise PlanError(f"spread is for kernel='random-walk', got kernel={kernel!r}")
+        moves = ScaledWalk(spread)
+        if not callable(spread):
+            moves.at(1.0, model.dimensions)
+    else:
+        model = model.charted()
+        pilot = explore(model, pilot_stream())
+        if pilot is None:
+            raise PlanError(
+                f"arm {title!r}: the likelihood is 0 at (nearly) all points of a pilot from the "
+                f"prior, which sets the steps of kernel={kernel!r}: use kernel='slice', or spread="
+            )
+        moves = (RandomWalk if kernel == "random-walk" else Autoregression)(pilot.levels)
+    return Annealed(
+        model,
+        betas,
+        moves,
+        steps,
+        cost is not None,
+        count_of("block", block),
+        isinstance(moves, Slice) and compilable(model),
+    )
+
+
+def compilable(model: Model) -> bool:
+    """Tell whether whole chains of slices can run in compiled code."""
+    if model.vectorised or not is_compiled(model.log_likelihood):
+        return False
+    prior = model.prior
+    return isinstance(prior, Normal | Uniform) or (isinstance(prior, Pair) and prior.by_point)
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A kernel of the user's; its evaluations are shared out evenly between the chains."""
+
+    function: KernelFunction
+    name: str
+
+    def sweep(
+        self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
+    ) -> None:
+        """Move the chains as the user says, and see where they are."""
+        m = len(chains.points)
+
+        def log_density(points: Any) -> Floats:
+            trial = np.asarray(points, dtype=float)
+            prior, likelihood = evaluate(trial, np.arange(len(trial)) % m)
+            return np.asarray(prior + beta * likelihood)
+
+        moved = np.array(self.function(rng, chains.points.copy(), beta, log_density), dtype=float)
+        if moved.shape != chains.points.shape:
+            raise ArmError(
+                f"the kernel returned points of shape {moved.shape}, expected "
+                f"{chains.points.shape}",
+                arm=self.name,
+                value=moved,
+            )
+        chains.points = moved
+        chains.prior, chains.likelihood = evaluate(moved, np.arange(m))
+        outside = ~(chains.prior + beta * chains.likelihood > -np.inf)
+        if outside.any():
+            at = moved[np.flatnonzero(outside)[0]]
+            raise ArmError(
+                f"the kernel moved a chain to {at}, where the density is 0",
+                arm=self.name,
+                value=at,
+            )
+
+
+def betas_of(schedule: Schedule, temperatures: int, name: str | None = None) -> Floats:
+    """Return the temperatures of a schedule, from 0 to 1, each above the one before.
+
+    >>> betas_of("power4", 3).tolist()
+    [0.0, 0.0625, 1.0]
+    """
+    arm = "" if name is None else f"arm {name!r}: "
+    number = count_of("temperatures", temperatures)
+    if number < 2:
+        raise PlanError(
+            f"{arm}temperatures must be at least 2, from the prior (0) to the posterior (1), got "
+            f"{temperatures!r}"
+        )
+    u = np.linspace(0.0, 1.0, number)
+    if isinstance(schedule, str):
+        if schedule not in ("power4", "linear"):
+            raise PlanError(
+                f"{arm}schedule must be 'power4', 'linear', a function or betas, got {schedule!r}"
+            )
+        return u**4 if schedule == "power4" else u
+    try:
+        given = schedule(u) if callable(schedule) else schedule
+    except Exception as error:
+        raise PlanError(f"{arm}schedule raised {type(error).__name__}: {error}") from error
+    try:
+        betas = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        raise PlanError(f"{arm}a schedule is numbers from 0 to 1, got {given!r}") from None
+    expected = number if callable(schedule) else betas.size
+    if betas.ndim != 1 or betas.size != expected or betas.size < 2:
+        raise PlanError(
+            f"{arm}a schedule is a row of betas, {expected if callable(schedule) else '2 or more'} "
+            f"of them, got shape {betas.shape}"
+        )
+    if betas[0] != 0 or betas[-1] != 1:
+        raise PlanError(
+            f"{arm}a schedule runs from 0 to 1, got one from {betas[0]:g} to {betas[-1]:g}"
+        )
+    rising = np.diff(betas) > 0
+    if not rising.all():
+        at = int(np.flatnonzero(~rising)[0])
+        raise PlanError(
+            f"{arm}a schedule rises at every step, got {betas[at + 1]:g} after {betas[at]:g}"
+        )
+    return betas

@@ -1,0 +1,387 @@
+"""evidence: the evidence of a model, by a ladder of annealed importance samplers as arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+
+from croupier.annealing.annealed import (
+    KERNELS,
+    Annealed,
+    Custom,
+    Kernel,
+    KernelFunction,
+    Schedule,
+    ais,
+    betas_of,
+    compilable,
+)
+from croupier.annealing.fitted import HEAVIER, Fitted
+from croupier.annealing.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
+from croupier.annealing.pilots import LEFT, Pilot, Start, explore
+from croupier.annealing.prior_checks import check_law, check_mass
+from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
+from croupier.annealing.slices import Slice
+from croupier.annealing.walks import Autoregression, RandomWalk
+from croupier.arms.base import ArmLike
+from croupier.checks import count_of, fraction_of, known_settings, positive
+from croupier.data.plan import Batching
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Combiner
+from croupier.estimates.intervals import ManyLooks
+from croupier.policies import Policy
+from croupier.results.result import Result
+from croupier.running.estimate import ArmSettings, budget_of, estimate
+
+__all__ = ["evidence", "ladder"]
+
+#: Chains of a first call: where many go in step, a call costs far more than a chain.
+OPENING: Final = 300
+
+#: The first calls of all arms take at most this share of a budget of evaluations, or the arm
+#: that is dearest, and not the one that is best, would have most of it.
+_FIRST: Final = 0.1
+
+#: And so many evaluations in any case, or chains of slices would outlast a budget of seconds.
+_EVALUATIONS: Final = 200_000
+
+#: Arms whose chains take more evaluations than this are left out where one takes fewer.
+_LONG: Final = 20_000
+
+#: The variances of a log-weight that the temperatures of a ladder aim at.
+_AIMS: Final = (2.0, 0.7, 0.25)
+
+#: Without a pilot's word: a geometric ladder.
+_PLAIN: Final = (16, 64, 256)
+
+#: Plain draws of the prior are enough if so many times those that a first look calls for are no
+#: more than this: fewer than a pilot and the first calls of its arms would take.
+_SAFE: Final = 1.5
+_SOON: Final = 1000
+
+#: A fitted law is judged by no more points than this.
+_JUDGES: Final = 200
+
+#: Arms that a pilot expects to be so many times worse than the best are left out.
+_HOPELESS: Final = 50.0
+
+#: Heavier tails of a fitted law may cost so many times the variance.
+_DEARER: Final = 1.3
+
+
+def evidence(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    temperatures: int | Sequence[int] | None = None,
+    schedule: Schedule | None = None,
+    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
+    sweeps: int = 1,
+    vectorised: bool | None = None,
+    policy: str | Policy = "auto",
+    combine: str | Combiner = "guarded",
+    **settings: Unpack[ArmSettings],
+) -> Result:
+    """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
+
+    A short pilot finds where the posterior's mass is. Its word makes a ladder of arms, all of
+    them exactly unbiased for Z: plain sampling of the prior, sampling from a law fitted to the
+    posterior, and annealed importance sampling with few and with many temperatures. The budget
+    then goes to those that turn out to be best. Where a tolerance is given that plain sampling of
+    the prior will reach at once, it is tried first, and the pilot waits until that was wrong.
+
+    Args:
+        log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
+            (d,) that returns a number; -inf where the data are impossible.
+        prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
+            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
+            its standard parameters: `st.norm` is N(0, 1).
+        temperatures: A ladder of one's own: one arm of annealed importance sampling for each.
+        schedule: The betas of such a ladder, as in `annealing.ais`; by default the pilot's. Betas
+            themselves make one arm, and need no `temperatures`.
+        kernel: How chains move: "autoregressive", "random-walk", "slice", or a function; see
+            `annealing.ais`.
+        sweeps: Moves at each temperature.
+        vectorised: Whether `log_likelihood` takes many points; found out by a few calls if None.
+        policy: As in `estimate`,
+        combine: and so are these,
+        **settings: budgets, tolerances and all the rest: ``draws=``, ``seconds=`` or ``cost=``
+            (evaluations of the likelihood), ``rtol=`` for the half-width of log Z, ``rng=``, ...
+            The pilot's evaluations, some hundreds for each of its levels and more where moves are
+            hard, come before the budget and are not part of it.
+
+    Returns:
+        A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`.
+
+    >>> import croupier as cr, scipy.stats as st
+    >>> def log_likelihood(x):
+    ...     return st.norm.logpdf(1.0, x[:, 0], 0.5)
+    >>> result = cr.evidence(log_likelihood, st.norm(0, 1), draws=5000, rng=7)
+    >>> truth = st.norm.logpdf(1.0, 0, 1.25**0.5)
+    >>> bool(abs(result.log_value - truth) < 4 * result.log_stderr)
+    True
+    """
+    known_settings("evidence", settings, _KNOWN)
+    if settings.get("log", True) is not True:
+        raise PlanError("the evidence is estimated in logs: leave log out")
+    budget = budget_of(settings.get("draws"), settings.get("seconds"), settings.get("cost"))
+    arms = ladder(
+        log_likelihood,
+        prior,
+        temperatures=temperatures,
+        schedule=schedule,
+        kernel=kernel,
+        sweeps=sweeps,
+        vectorised=vectorised,
+        cost="evaluations" if budget.cost is not None else None,
+        precision=_precision(settings),
+        most=budget.draws,
+    )
+    settings.setdefault("batch", _opening(arms, budget.cost))
+    settings["log"] = True
+    named: list[ArmLike] = list(arms)
+    return estimate(named, policy=policy, combine=combine, **settings)
+
+
+#: Every keyword of `evidence`.
+_KNOWN: Final = (*(evidence.__kwdefaults__ or ()), *ArmSettings.__annotations__)
+
+
+def _precision(settings: ArmSettings) -> float | None:
+    """Return the standard error of log Z that stops a run, None if none does or is known."""
+    given = (("atol", settings.get("atol")), ("rtol", settings.get("rtol")))
+    known = [positive(name, value, zero=True) for name, value in given if value is not None]
+    wanted = max(known, default=0.0)
+    # A stored run may go on with another tolerance, and must have the same arms then.
+    otherwise = ("anytime", "batch", "cost", "store")
+    if not wanted or any(settings.get(name) for name in otherwise):
+        return None
+    confidence = fraction_of("confidence", settings.get("confidence", 0.95))
+    return wanted / ManyLooks.quantile(confidence)
+
+
+def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
+    """Return how many chains the first call of each arm has."""
+    if isinstance(arms[-1], Later):
+        return arms[-1].after
+    model = arms[-1].model
+    if not model.vectorised and not is_compiled(model.log_likelihood):
+        return "growing"
+    each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
+    most = _EVALUATIONS if cost is None else _FIRST * positive("cost", cost)
+    return int(np.clip(most / each, 4, OPENING))
+
+
+def ladder(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    temperatures: int | Sequence[int] | None = None,
+    schedule: Schedule | None = None,
+    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
+    sweeps: int = 1,
+    vectorised: bool | None = None,
+    cost: Literal["evaluations"] | None = None,
+    precision: float | None = None,
+    most: int | None = None,
+) -> list[Rung]:
+    """Return the arms that `evidence` plays, those first from which a pilot expects most.
+
+    If a standard error of `precision` will do, and plain draws of the prior promise it soon, and
+    within `most` of them: these, and one arm that a pilot chooses when it is first called.
+
+    >>> import scipy.stats as st
+    >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
+    >>> [arm.__name__ for arm in arms]
+    ['fitted', 'ais-24']
+    """
+    if not callable(kernel) and kernel not in KERNELS:
+        known = ", ".join(map(repr, KERNELS))
+        raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
+    options: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "cost": cost}
+    if schedule is not None and temperatures is None:
+        betas = None if callable(schedule) else betas_of(schedule, 2)
+        if betas is None or isinstance(schedule, str):
+            raise PlanError("schedule is for a ladder of your own: give temperatures= too")
+        temperatures = len(betas)  # betas of one's own say how many there are
+    if temperatures is not None and schedule is not None:
+        if (
+            not isinstance(schedule, str)
+            and not callable(schedule)
+            and len(_each(temperatures)) > 1
+        ):
+            raise PlanError(
+                f"betas of your own make one arm: give one number of temperatures with them, got "
+                f"{temperatures!r}"
+            )
+        options.update(schedule=schedule, vectorised=vectorised)
+        return [ais(log_likelihood, prior, temperatures=n, **options) for n in _each(temperatures)]
+    model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
+    if _doubtful(model.prior):
+        check_law(model, pilot_stream())
+        if temperatures is None:
+            check_mass(model.charted(), pilot_stream())
+    rng = pilot_stream()
+    first = Start.of(model, rng)
+    model = model.marked(*first)
+    if temperatures is None and precision is not None:
+        enough = _SAFE * first.enough(precision, ManyLooks.least_df)
+        if enough <= _SOON and (most is None or enough <= most):
+            options.update(vectorised=model.vectorised)
+            later = partial(_piloted, log_likelihood, prior, **options)
+            soon = _plain(model, Slice(2 * model.spread))
+            return [soon, Later(later, math.ceil(enough), soon.version)]
+    plain = model
+    if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
+        model = model.charted()
+    pilot = explore(model, rng, first.on(model))
+    if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
+        options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
+        numbers = _PLAIN if temperatures is None else _each(temperatures)
+        return [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
+    moves = _moves(kernel, model, pilot)
+    build = _Builder(plain, model, pilot, moves, count_of("sweeps", sweeps), cost is not None)
+    if temperatures is not None:
+        return [build.annealed(n) for n in _each(temperatures)]
+    return build.ladder()
+
+
+def _doubtful(prior: Prior) -> bool:
+    """Tell whether a density is the user's own; those of scipy.stats are normalised."""
+    if isinstance(prior, Frozen):
+        return not is_scipys(prior.distribution)
+    return isinstance(prior, Pair)
+
+
+def _each(temperatures: int | Sequence[int]) -> tuple[int, ...]:
+    given = (temperatures,) if np.ndim(temperatures) == 0 else tuple(temperatures)  # type: ignore[arg-type]
+    numbers = tuple(count_of("temperatures", each) for each in given)
+    if not numbers or min(numbers) < 2 or len(set(numbers)) < len(numbers):
+        raise PlanError(
+            f"temperatures must be different numbers of at least 2 each, got {temperatures!r}"
+        )
+    return numbers
+
+
+def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
+    if kernel == "autoregressive":
+        return Autoregression(pilot.levels)
+    if kernel == "random-walk":
+        return RandomWalk(pilot.levels)
+    if kernel == "slice":
+        return Slice(2 * model.spread)
+    return Custom(kernel, model.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Later:
+    """An arm that a pilot chooses when it is first called, in every process the same.
+
+    Before it, `after` plain draws of the prior are made.
+    """
+
+    make: Callable[[], Annealed | Fitted]
+    after: int
+    version: str
+
+    #: What `estimate` must be told by log=True.
+    logs: ClassVar[bool] = True
+    __name__: ClassVar[str] = "piloted"
+
+    @cached_property
+    def arm(self) -> Annealed | Fitted:
+        """The arm that the pilot has chosen."""
+        return self.make()
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return the log-weights of `size` draws."""
+        return self.arm(rng, size)
+
+
+#: An arm of a ladder.
+Rung: TypeAlias = Annealed | Fitted | Later
+
+
+def _piloted(log_likelihood: LogLikelihood, prior: PriorLike, **options: Any) -> Annealed | Fitted:
+    """Return the best of a ladder's arms, as a pilot sees it, but for plain draws of the prior."""
+    arms = ladder(log_likelihood, prior, **options)
+    return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")
+
+
+def _plain(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
+    """Return plain sampling of the prior; nothing moves there."""
+    return Annealed(model.named("prior"), np.array([0.0, 1.0]), moves, costs=costs)
+
+
+class _Builder(NamedTuple):
+    """Makes arms from what a pilot found; `plain` is the model without a chart."""
+
+    plain: Model
+    model: Model
+    pilot: Pilot
+    moves: Kernel
+    sweeps: int
+    costs: bool
+
+    def annealed(self, temperatures: int) -> Annealed:
+        """Return an arm with so many temperatures on the pilot's schedule."""
+        model, betas = self.model.named(f"ais-{temperatures}"), self.pilot.betas(temperatures)
+        compiled = isinstance(self.moves, Slice) and compilable(model)
+        return Annealed(model, betas, self.moves, self.sweeps, self.costs, compiled=compiled)
+
+    def fitted(self) -> tuple[float, Fitted]:
+        """Return the fitted law with what a pilot expects of its relative variance."""
+        model, pilot = self.model.named("fitted"), self.pilot
+        fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
+        excess = _excess(fitted, pilot)
+        if model.chart is not None:
+            # Tails are often between those of an exponential and a normal law there.
+            safer = replace(fitted, freedom=HEAVIER)
+            if (other := _excess(safer, pilot)) < _DEARER * excess:
+                return other, safer
+        return excess, fitted
+
+    def ladder(self) -> list[Rung]:
+        """Return arms in the order of what they are expected to cost, times their variance."""
+        plain = _plain(self.plain, self.moves, costs=self.costs)
+        excess, fitted = self.fitted()
+        expected: list[tuple[float, Annealed | Fitted]] = [
+            (self.pilot.excess, plain),
+            (2 * excess, fitted),
+        ]
+        # A level in one step adds -log(LEFT) to the variance of a log-weight, in r steps 1/r of it.
+        levels = len(self.pilot.levels)
+        whole = levels**2 * -math.log(LEFT)
+        wanted = (math.ceil(whole / aim) for aim in _AIMS)
+        for steps in sorted({max(2, steps) for steps in wanted}):
+            variance = math.expm1(whole / steps)
+            expected.append((2 * steps * variance, self.annealed(steps + 1)))
+        if expected[-1][1].evaluations > _LONG:  # the finest is the last, the coarsest the third
+            most = max(_LONG, expected[2][1].evaluations)
+            expected = [pair for pair in expected if pair[1].evaluations <= most]
+        expected.sort(key=lambda pair: pair[0])
+        best = min(score for score, _ in expected)
+        hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
+        # Whatever the pilot thinks of the fitted law: some arm must not depend on it.
+        rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
+        return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
+
+
+def _excess(fitted: Fitted, pilot: Pilot) -> float:
+    """Return the relative variance of a fitted law's weights, from points of the posterior.
+
+    With r = prior x likelihood/q there, E[r] = Z (1 + variance/Z^2) and E[1/r] = 1/Z.
+    """
+    chains, alive = pilot.chains, pilot.weights.nonzero()[0]
+    alive = alive[:: 1 + len(alive) // _JUDGES]
+    weights, prior = pilot.weights[alive], chains.prior[alive]
+    r = prior + chains.likelihood[alive] - fitted.log_density(chains.points[alive], prior)
+    r -= r.max()
+    weights /= weights.sum()
+    with np.errstate(over="ignore"):
+        return max(float((weights @ np.exp(r)) * (weights @ np.exp(-r)) - 1), 1e-3)

@@ -1,0 +1,418 @@
+"""A model to anneal: a prior that can be sampled and evaluated, and a log-likelihood.
+
+Both are normalised here, once, to their batch form: arrays (chains, d) in, (chains,) out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from croupier.annealing.priors import (
+    OURS,
+    WAY_OUT,
+    Correlated,
+    Normal,
+    Pair,
+    Prior,
+    PriorLike,
+    as_prior,
+    bounds_of,
+    each_point,
+)
+from croupier.annealing.transforms import Chart, chart_of
+from croupier.data.draws import Floats
+from croupier.errors import ArmError, PlanError
+from croupier.seeds import stream
+
+__all__ = [
+    "LogLikelihood",
+    "Model",
+    "is_compiled",
+    "model_of",
+    "pilot_stream",
+]
+
+LogLikelihood: TypeAlias = Callable[[Any], Any]
+
+#: The seed of what is looked at before anything is drawn: the same in every process.
+_SEED: Final = 0x7370
+
+#: What its streams are for: a look at the prior, a pilot.
+_LOOK: Final = 0
+_PILOT: Final = 1
+
+#: So many points of a prior are looked at.
+_POINTS: Final = 200
+
+_NONE = "returned None, not numbers: is a return missing?"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A prior and a log-likelihood, checked at every evaluation; `name` is that of the arm.
+
+    `spread` is the prior's, coordinate by coordinate: the distance between its quartiles in
+    standard deviations of a normal distribution, which heavy tails do not spoil. `mark` tells the
+    model from others: a stored run of another one must not be gone on with. With a `chart`,
+    points and densities are in its coordinates, and only the user's functions see the others.
+    """
+
+    name: str
+    log_likelihood: LogLikelihood
+    prior: Prior
+    vectorised: bool
+    dimensions: int
+    spread: Floats
+    mark: str = ""
+    chart: Chart | None = None
+
+    def named(self, name: str) -> Model:
+        """Return the same model, under the name of another arm."""
+        return self._but(name, self.mark)
+
+    def marked(self, points: Floats, likelihood: Floats) -> Model:
+        """Return the same model with a mark, from points of the prior and what it says of them.
+
+        In single precision, which is the same on another machine.
+        """
+        with np.errstate(over="ignore"):
+            some = np.concatenate((likelihood[:3], points[:3].ravel())).astype("<f4")
+        return self._but(self.name, blake2b(some.tobytes(), digest_size=6).hexdigest())
+
+    def _but(self, name: str, mark: str) -> Model:
+        same = self.prior, self.vectorised, self.dimensions, self.spread
+        return Model(name, self.log_likelihood, *same, mark, self.chart)
+
+    def charted(self) -> Model:
+        """Return the same model in the coordinates of a chart, where its prior needs one."""
+        if isinstance(self.prior, Normal | Correlated):
+            return self
+        points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
+        chart = chart_of(points, self.spread, *bounds_of(self.prior, points))
+        if chart is None:
+            return self
+        return replace(self, chart=chart, spread=_spread_of(chart.to(points)))
+
+    def start(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return points from the prior, (size, d)."""
+        points = self._sample(rng, size)
+        return points if self.chart is None else self.chart.to(points)
+
+    def _sample(self, rng: np.random.Generator, size: int) -> Floats:
+        if isinstance(self.prior, OURS):
+            return self.prior.sample(rng, size)
+        try:
+            points = np.asarray(self.prior.sample(rng, size), dtype=float)
+        except Exception as error:
+            raise self._raised("the prior's sample", error) from error
+        if points.shape == (size,) and self.dimensions == 1:
+            points = points.reshape(size, 1)
+        if points.shape != (size, self.dimensions) or not np.isfinite(points).all():
+            fits = points.shape == (size, self.dimensions)
+            wrong = "points that are not finite" if fits else f"shape {points.shape}"
+            raise ArmError(
+                f"the prior's sample has {wrong}; expected ({size}, {self.dimensions}), finite",
+                arm=self.name,
+                value=points,
+            )
+        return points
+
+    def evaluate(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return log-prior and log-likelihood; where the first is -inf, so is the second."""
+        seen = self._seen(points)
+        prior = self._density(points, seen)
+        possible = prior > -np.inf
+        if possible.all():
+            return prior, self._likelihood(seen)
+        # A model need not be defined where the prior forbids it.
+        likelihood = np.full(len(points), -np.inf)
+        if possible.any():
+            likelihood[possible] = self._likelihood(seen[possible])
+        return prior, likelihood
+
+    def log_prior(self, points: Floats) -> Floats:
+        """Return the prior's log-density, checked."""
+        return self._density(points, self._seen(points))
+
+    def likelihood(self, points: Floats) -> Floats:
+        """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
+        return self._likelihood(self._seen(points))
+
+    def _seen(self, points: Floats) -> Floats:
+        """Return points in the user's coordinates."""
+        return points if self.chart is None else self.chart.back(points)
+
+    def _density(self, points: Floats, seen: Floats) -> Floats:
+        ours = isinstance(self.prior, OURS)
+        density = self.prior.logpdf(seen) if ours else self._asked(seen)
+        return density if self.chart is None else density + self.chart.log_slope(points)
+
+    def _asked(self, points: Floats) -> Floats:
+        what = "the prior's log-density"
+        # Here and below: a function that writes to its points must not move the chains.
+        try:
+            raw = self.prior.logpdf(points.copy())
+        except Exception as error:
+            raise self._raised(what, error) from error
+        return self._checked(raw, points, what)
+
+    def started(self, points: Floats) -> Floats:
+        """Return the prior's log-density at points that it drew, where it cannot be -inf."""
+        prior = self.log_prior(points)
+        if not (prior > -np.inf).all():
+            at = self._seen(points)[np.flatnonzero(prior == -np.inf)[0]]
+            raise ArmError(
+                f"the prior's log-density is -inf at {at}, a point of the prior's own sample: its "
+                "two parts do not belong together",
+                arm=self.name,
+                value=at,
+            )
+        return prior
+
+    def _likelihood(self, points: Floats) -> Floats:
+        what = "the log-likelihood"
+        try:
+            if self.vectorised:
+                raw = self.log_likelihood(points.copy())
+            elif is_compiled(self.log_likelihood):
+                raw = each_point(self.log_likelihood, points)
+            else:
+                raw = [_number(self.log_likelihood(point)) for point in points.copy()]
+        except Exception as error:
+            raise self._raised(what, error, _of_shapes(error, self.dimensions)) from error
+        return self._checked(raw, points, what)
+
+    def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
+        return ArmError(f"{what} raised {type(error).__name__}: {error}{hint}", arm=self.name)
+
+    def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
+        values = np.asarray(raw)
+        if values.dtype == object and any(each is None for each in values.flat):
+            raise ArmError(f"{what} {_NONE}", arm=self.name)
+        if values.shape != (len(points),):
+            # Of one coordinate a function may keep the axis, at one point scipy drops it.
+            if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
+                values = values.reshape(len(points))
+            else:
+                raise ArmError(
+                    f"{what} has shape {values.shape} at points of shape {points.shape}; "
+                    f"expected {(len(points),)}, one number for each",
+                    arm=self.name,
+                    value=raw,
+                )
+        if values.dtype != np.float64:
+            try:
+                values = values.astype(float, casting="same_kind")
+            except (TypeError, ValueError):
+                raise ArmError(f"{what} is no number: {raw!r}", arm=self.name, value=raw) from None
+        if not (values < np.inf).all():
+            at = int(np.flatnonzero(~(values < np.inf))[0])
+            raise ArmError(
+                f"{what} is {values[at]} at {points[at]}; it must be finite, or -inf where the "
+                "point is impossible",
+                arm=self.name,
+                value=float(values[at]),
+            )
+        return values
+
+
+def model_of(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    vectorised: bool | None = None,
+    name: str = "ais",
+) -> Model:
+    """Return a model, after a look at a few points of the prior, from a stream of its own."""
+    if not callable(log_likelihood):
+        raise PlanError(f"log_likelihood must be a function of points, got {log_likelihood!r}")
+    if vectorised not in (None, True, False):
+        raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
+    batched = as_prior(prior)
+    rng = stream(_SEED, _LOOK, 0)
+    if isinstance(batched, OURS) and np.isfinite(batched.mean + batched.spread).all():
+        model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
+        points = batched.sample(rng, 4)  # a prior of ours needs no look
+    else:
+        model, points = _looked_at(name, log_likelihood, batched, rng)
+    if vectorised is None:
+        # As many as cannot be taken for the number of coordinates.
+        few = points[: 3 if model.dimensions != 3 else 4]
+        vectorised = _is_vectorised(log_likelihood, few, name)
+    return model if vectorised else replace(model, vectorised=False)
+
+
+def pilot_stream() -> np.random.Generator:
+    """Return the random numbers of a pilot: the same in every process."""
+    return stream(_SEED, _PILOT, 0)
+
+
+def _looked_at(
+    name: str, log_likelihood: LogLikelihood, prior: Prior, rng: np.random.Generator
+) -> tuple[Model, Floats]:
+    """Return the model of a prior, after a look at some points of it, and these points."""
+    points = _trial(prior, rng, _POINTS)
+    if isinstance(prior, Pair) and is_compiled(prior.logpdf_function):
+        density, _ = _tried(prior.logpdf_function, points[0])
+        prior = replace(prior, by_point=density is not None and density.ndim == 0)
+    ranked = np.sort(points, axis=0)
+    if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
+        raise PlanError(
+            f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, and so has no "
+            "density: leave it out of the prior, and put the number into log_likelihood"
+        )
+    _check_simplex(points)
+    model = Model(name, log_likelihood, prior, True, points.shape[1], _spread_of(points))
+    try:
+        model.log_prior(points[:3])
+        model.started(points)
+    except ArmError as error:
+        raise PlanError(f"the prior cannot be evaluated: {error}; {WAY_OUT}") from error
+    return model, points
+
+
+def _check_simplex(points: Floats) -> None:
+    """Refuse points whose coordinates always have the same sum."""
+    d, total = points.shape[1], points.sum(axis=1)
+    if d > 1 and np.ptp(total) <= 1e-9 * np.ptp(points, axis=0).max():
+        raise PlanError(
+            f"the prior is a law on a simplex: its {d} coordinates always sum to {total[0]:g}, so "
+            f"it has no density in R^{d}; leave a coordinate out, of sample and of logpdf, and "
+            "work it out in log_likelihood"
+        )
+
+
+def _spread_of(points: Floats) -> Floats:
+    ranked, n = np.sort(points, axis=0), len(points)
+    spread = np.asarray((ranked[3 * n // 4] - ranked[n // 4]) / 1.349)
+    if not (spread > 0).all():
+        spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
+    return spread
+
+
+def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
+    try:
+        points = np.asarray(prior.sample(rng, size), dtype=float)
+    except PlanError:
+        raise
+    except Exception as error:
+        raise PlanError(
+            f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {WAY_OUT}"
+        ) from error
+    if points.shape == (size,):
+        points = points.reshape(size, 1)
+    if points.ndim != 2 or len(points) != size or not points.shape[1]:
+        raise PlanError(
+            f"the prior cannot be sampled: {size} points came with shape {points.shape}, not "
+            f"({size}, d); {WAY_OUT}"
+        )
+    if not np.isfinite(points).all():
+        raise PlanError("the prior's sample has points that are not finite")
+    return points
+
+
+def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
+    """Find out whether a function takes points (m, d) or one point (d,): asked, not guessed.
+
+    Vectorised is what gives one number per row, the same for a row alone; what also takes one
+    point must give the same number there.
+    """
+    together, trouble = _tried(function, points)
+    rows = len(points)
+    columns = (rows, 1) if points.shape[1] == 1 else (rows,)
+    fits = together is not None and together.shape in ((rows,), columns)
+    # Two numbers say more than two times -inf.
+    at = int(np.isfinite(together.ravel()).argmax()) if fits else 0
+    alone, trouble_alone = _tried(function, points[at])
+    single = alone is not None and alone.size == 1
+    if fits:
+        row = _tried(function, points[at : at + 1])[0]
+        if row is not None and row.size == 1 and _same(row, together[at]):
+            if single and not _same(alone, together[at]):
+                raise PlanError(
+                    "log_likelihood takes one point and many, and does not agree with itself: "
+                    "say vectorised=True or vectorised=False"
+                )
+            return True
+        again = _tried(function, points)[0]
+        same = again is not None and again.shape == together.shape
+        if not same or not np.allclose(again, together, rtol=1e-9, equal_nan=True):
+            raise ArmError(
+                "the log-likelihood gives different values for the same points: it must be a "
+                "function of the points alone; fix the random numbers that it uses, once and for "
+                "all points",
+                arm=name,
+                value=together,
+            )
+    if single:
+        return False
+    d = points.shape[1]
+    if together is None:
+        assert trouble is not None
+        message = _said(trouble)
+        if trouble_alone is not None and str(trouble_alone) != str(trouble):
+            message += f"; for one point, it {_said(trouble_alone)}"
+        hint = _of_shapes(trouble, d)
+        raise ArmError(f"the log-likelihood {message}{hint}", arm=name, value=trouble) from trouble
+    at_one = "is no number at one point"
+    if trouble_alone is not None:
+        at_one = f"for one point it {_said(trouble_alone)}"
+    raise ArmError(
+        f"the log-likelihood has shape {together.shape} at points of shape {points.shape}, and "
+        f"{at_one}; expected ({rows},), or one number for one point{_of_shapes(trouble_alone, d)}",
+        arm=name,
+        value=together,
+    )
+
+
+class _NoNumbersError(TypeError):
+    """What a function that did not raise has returned instead of numbers."""
+
+
+def _said(trouble: Exception) -> str:
+    if isinstance(trouble, _NoNumbersError):
+        return str(trouble)
+    return f"raised {type(trouble).__name__}: {trouble}"
+
+
+def _of_shapes(trouble: Exception | None, dimensions: int) -> str:
+    """Return what to compare a wrong index or shape with, nothing for other errors."""
+    if not isinstance(trouble, IndexError | ValueError):
+        return ""
+    return f"; the prior has {dimensions} coordinate{'s' * (dimensions != 1)}"
+
+
+def _tried(function: LogLikelihood, points: Floats) -> tuple[Any, Exception | None]:
+    with np.errstate(all="ignore"):
+        try:
+            raw = function(points.copy())
+            returned = np.asarray(raw)
+        except Exception as error:
+            return None, error
+    if raw is None:
+        return None, _NoNumbersError(_NONE)
+    if returned.dtype.kind not in "fiub":
+        return None, _NoNumbersError(f"returned {returned.dtype}, not numbers")
+    return returned, None
+
+
+def _same(one: Any, other: Any) -> bool:
+    first, second = float(one.item()), float(other.item())
+    both_missing = math.isnan(first) and math.isnan(second)
+    return both_missing or math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def _number(value: Any) -> Any:
+    """Return one number, which a function of one point may have wrapped in an array."""
+    return np.reshape(value, ()) if value is not None and np.size(value) == 1 else value
+
+
+def is_compiled(function: Any) -> bool:
+    """Tell whether numba has compiled a function, without loading numba to find out."""
+    return hasattr(function, "py_func") and type(function).__module__.startswith("numba")

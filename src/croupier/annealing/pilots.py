@@ -1,0 +1,229 @@
+"""A pilot: a short tempered run, from a stream of its own, that finds where the mass is.
+
+It settles the steps of Metropolis moves and the schedule of a ladder before anything is drawn;
+no draw of it enters an estimate, so whatever it finds, the arms stay exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.annealing.models import Model
+from croupier.annealing.slices import Chains, Evaluate
+from croupier.annealing.walks import Level, autoregress
+from croupier.data.draws import Floats
+from croupier.data.ledger import effective_df
+
+__all__ = ["LEFT", "Pilot", "Start", "explore"]
+
+#: The share of the effective sample that is left at the next level.
+LEFT: Final = 1 / 4
+
+#: A pilot has so many points, and so many more for each dimension.
+FIRST: Final = 200
+MORE: Final = 40
+
+#: So many points must be worth something: there are up to ten times as many to begin with where
+#: the likelihood is mostly 0, and a last level that has fewer is moved as well.
+FEW: Final = LEFT / 4
+TIMES: Final = 10
+
+#: Moves at each level: at least so many, then until step^2 times the share that moved adds up to
+#: the next, when the points have forgotten where they were, or, with tails to which moves come
+#: seldom, to twice as much; but at most so many.
+MOVES: Final = 3
+FORGOTTEN: Final = 1.5
+MOST_MOVES: Final = 25
+
+#: The share of moves that the steps aim at.
+ACCEPTED: Final = 0.5
+
+#: Degrees of freedom of the moves in a chart, and where normal ones are seldom accepted.
+FREEDOM: Final = 5.0
+
+#: With at least so many points for each dimension, a covariance is shrunk by no more than the
+#: narrowest direction allows: it is to be so many times wider than what shrinking adds to it.
+ENOUGH: Final = 4.0
+NARROW: Final = 5.0
+
+#: No pilot takes more levels than this; what is left, it takes in one step.
+MOST: Final = 200
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """What a pilot found: levels up to beta = 1, each within reach of the one before.
+
+    The prior itself, at 0, is none of them. `chains` are at the last level, with `weights` that
+    are worth `effective` independent points; `excess` is the relative variance of the likelihood
+    under the prior, as far as the pilot saw it.
+    """
+
+    levels: tuple[Level, ...]
+    chains: Chains
+    weights: Floats
+    effective: float
+    excess: float
+
+    def betas(self, temperatures: int) -> Floats:
+        """Return a schedule with as many temperatures between any two levels."""
+        known = [0.0, *[level.beta for level in self.levels]]
+        u = np.arange(temperatures) * (len(known) - 1) / (temperatures - 1)
+        return np.asarray(np.interp(u, np.arange(len(known)), known))
+
+
+class Start(NamedTuple):
+    """Points of the prior, where a pilot starts, and the log-likelihood there."""
+
+    points: Floats
+    likelihood: Floats
+
+    @classmethod
+    def of(cls, model: Model, rng: np.random.Generator, size: int = FIRST) -> Start:
+        """Return so many points."""
+        points = model.start(rng, size)
+        return cls(points, model.likelihood(points))
+
+    def joined(self, more: Start) -> Start:
+        """Return them and some more."""
+        points = np.concatenate([self.points, more.points])
+        return Start(points, np.concatenate([self.likelihood, more.likelihood]))
+
+    def on(self, model: Model) -> Start:
+        """Return them in the coordinates of a model."""
+        return self if model.chart is None else Start(model.chart.to(self.points), self.likelihood)
+
+    def enough(self, precision: float, df: float) -> float:
+        """Return how many draws of the prior alone have a mean likelihood of such a relative error.
+
+        Their sample variance is to be known with `df` degrees of freedom, too.
+        """
+        n, top = len(self.likelihood), self.likelihood.max()
+        if top == -np.inf:
+            return np.inf
+        draws = np.exp(self.likelihood - top)
+        away = draws / draws.mean() - 1
+        squares = away * away
+        m2, m4 = float(squares.sum()), float(squares @ squares)
+        if m2 == 0:
+            return df
+        return max(m2 / (n - 1) / precision**2, float(df * n / effective_df(n, m2, m4)))
+
+
+def explore(model: Model, rng: np.random.Generator, first: Start | None = None) -> Pilot | None:
+    """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
+
+    Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
+    effective size of the sample allows; resampling, then autoregressive moves, as many as it
+    takes. `first` are points that the rng has made already.
+    """
+    first = first or Start.of(model, rng)
+    size = FIRST + MORE * model.dimensions
+    points, likelihood = first.joined(Start.of(model, rng, size - len(first.points)))
+    while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
+        if len(points) >= TIMES * size:
+            break
+        points, likelihood = Start(points, likelihood).joined(Start.of(model, rng, size))
+    if alive < 2:
+        return None
+
+    def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
+        return model.evaluate(trial)
+
+    chains = Chains(points, model.started(points), likelihood)
+    beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
+    rise, weights, effective = _rise(chains.likelihood, 1.0)
+    whole = effective if rise == 1 else _weighted(chains.likelihood, 1.0)[1]
+    levels: list[Level] = []
+    while True:
+        beta = 1.0 if rise == 1 - beta else beta + rise
+        fit = _fit(chains.points, weights, effective, model.spread)
+        level = Level(beta, *fit, step, freedom)
+        if beta == 1 and effective >= FEW * size:  # nothing to go on to: weights will do
+            break
+        kept = _systematic(rng, weights, size)
+        chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
+        level = _settled(rng, chains, level, evaluate)
+        step, freedom = level.step, level.freedom
+        fit = _fit(chains.points, np.full(size, 1 / size), size, model.spread)
+        level = Level(beta, *fit, step, freedom)
+        rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=len(levels) >= MOST)
+        if beta == 1:
+            break
+        levels.append(level)
+    # The points of the prior know no more than their number; what each level left, knows more.
+    excess = max(len(points) / whole, LEFT ** -len(levels)) - 1
+    return Pilot((*levels, level), chains, weights, effective, excess)
+
+
+def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate) -> Level:
+    """Move points until they have forgotten where they were; return the level with its steps."""
+    gone = 0.0
+    for moves in range(MOST_MOVES):
+        if moves >= MOVES:
+            if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
+                break
+            if level.freedom > FREEDOM:
+                level = replace(level, freedom=FREEDOM)
+        share = autoregress(rng, chains, level.beta, evaluate, level)
+        gone += share * level.step**2
+        step = float(np.clip(level.step * np.exp(share - ACCEPTED), 0.01, 1.0))
+        level = replace(level, step=step)
+    return level
+
+
+def _weighted(likelihood: Floats, rise: float) -> tuple[Floats, float]:
+    """Return weights for a rise of the temperature, and how many points they leave."""
+    weights = np.exp(rise * (likelihood - likelihood.max()))
+    weights /= weights.sum()
+    return weights, 1 / float(weights @ weights)
+
+
+def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float, Floats, float]:
+    """Return how far the temperature may rise before too little of the effective sample is left.
+
+    With it, the weights for it and the effective size.
+    """
+    target = LEFT * np.count_nonzero(likelihood > -np.inf)
+    weights, effective = _weighted(likelihood, most)
+    if effective >= target or last:
+        return most, weights, effective
+    low, high = 0.0, most
+    while high - low > 1e-2 * high and high > 1e-12:
+        middle = 0.5 * (low + high) if low else high / 10
+        enough = _weighted(likelihood, middle)[1] >= target
+        low, high = (middle, high) if enough else (low, middle)
+    rise = low or high
+    return rise, *_weighted(likelihood, rise)
+
+
+def _systematic(rng: np.random.Generator, weights: Floats, size: int) -> Any:
+    kept = np.searchsorted(np.cumsum(weights), (rng.random() + np.arange(size)) / size)
+    return np.minimum(kept, len(weights) - 1)
+
+
+def _fit(
+    points: Floats, weights: Floats, effective: float, spread: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and root of the covariance, shrunk towards independent coordinates.
+
+    By d/(d + effective), or by less where that would make a narrow direction wider.
+    """
+    mean = weights @ points
+    centred = points - mean
+    covariance = (weights[:, None] * centred).T @ centred
+    d = len(mean)
+    variances = np.maximum(covariance.diagonal(), 1e-12 * spread**2)
+    shrunk = d / (d + effective)
+    while True:
+        shape = (1 - shrunk) * covariance
+        shape.flat[:: d + 1] = variances
+        root = np.linalg.cholesky(shape)
+        # What is left of the variance of a coordinate, given those before it.
+        left = root.diagonal() ** 2 / variances
+        if left.min() >= NARROW * shrunk or effective < ENOUGH * d or shrunk < 1e-8:
+            return mean, np.asarray(root, dtype=np.float64)
+        shrunk /= 100

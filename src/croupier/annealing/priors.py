@@ -1,0 +1,341 @@
+"""Priors: what chains start from, each normalised once to its batch form.
+
+Arrays (chains, d) in, (chains,) out, whichever of the accepted ways a prior was given in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.errors import PlanError
+
+__all__ = [
+    "OURS",
+    "WAY_OUT",
+    "Correlated",
+    "Frozen",
+    "Independent",
+    "Normal",
+    "Pair",
+    "Prior",
+    "PriorLike",
+    "Uniform",
+    "as_prior",
+    "bounds_of",
+    "each_point",
+    "is_scipys",
+]
+
+PriorLike: TypeAlias = Any
+
+WAY_OUT: Final = (
+    "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
+    "functions (sample(rng, size), logpdf(points))"
+)
+
+
+class Prior(Protocol):
+    """What chains start from."""
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return `size` independent points, an array (size, d)."""
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return the log-density at each of the points (m, d), an array (m,)."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """Independent normal coordinates: by far the most frequent prior, without scipy's overhead."""
+
+    mean: Floats  # (d,)
+    spread: Floats  # (d,)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return mean + spread Z."""
+        return self.mean + self.spread * rng.standard_normal((size, len(self.mean)))
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -sum(z^2)/2 - sum log(spread) - (d/2) log(2 pi)."""
+        z = (points - self.mean) / self.spread
+        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - self._scale)
+
+    @cached_property
+    def _scale(self) -> float:
+        return _scale_of(self.spread)
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """A normal distribution with a covariance of full rank, root root^T."""
+
+    mean: Floats  # (d,)
+    root: Floats  # (d, d), lower triangular
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return mean + root Z."""
+        return self.mean + rng.standard_normal((size, len(self.mean))) @ self.root.T
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -|root^-1 (x - mean)|^2/2 - log|root| - (d/2) log(2 pi)."""
+        z = np.linalg.solve(self.root, (points - self.mean).T)
+        return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - _scale_of(self.root.diagonal()))
+
+    @property
+    def spread(self) -> Floats:
+        """The standard deviation of each coordinate."""
+        return np.asarray(np.sqrt(np.square(self.root).sum(axis=1)))
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Independent uniform coordinates, without scipy's overhead."""
+
+    low: Floats  # (d,)
+    high: Floats  # (d,)
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return low + (high - low) U."""
+        return self.low + (self.high - self.low) * rng.random((size, len(self.low)))
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return -sum log(high - low) between the bounds, -inf elsewhere."""
+        inside = ((points >= self.low) & (points <= self.high)).all(axis=1)
+        return np.where(inside, -self._scale, -np.inf)
+
+    @property
+    def mean(self) -> Floats:
+        """The middle of each coordinate."""
+        return np.asarray(0.5 * (self.low + self.high))
+
+    @property
+    def spread(self) -> Floats:
+        """The distance between the quartiles, in standard deviations of a normal law."""
+        return np.asarray((self.high - self.low) / 2.698)
+
+    @cached_property
+    def _scale(self) -> float:
+        return float(np.log(self.high - self.low).sum())
+
+
+#: Priors that need no looking at, and no checks.
+OURS: Final = (Normal, Correlated, Uniform)
+
+
+def _scale_of(roots: Floats) -> float:
+    """Return the log of the integral of exp(-|z|^2/2), with the diagonal of a root."""
+    return float(np.log(roots).sum()) + 0.5 * len(roots) * math.log(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A frozen distribution of scipy.stats, of one coordinate or of several."""
+
+    distribution: Any
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return scipy's draws, one axis for a distribution of one coordinate."""
+        if hasattr(self.distribution, "rvs"):
+            points = np.asarray(self.distribution.rvs(size=size, random_state=rng))
+        else:  # the newer distributions, scipy.stats.Normal and so on
+            points = np.asarray(self.distribution.sample(size, rng=rng))
+        return points if points.shape[:1] == (size,) else points.reshape(size, -1)
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return scipy's log-density."""
+        return self.distribution.logpdf(points)
+
+
+@dataclass(frozen=True)
+class Independent:
+    """One distribution of one coordinate after the other."""
+
+    coordinates: tuple[Frozen, ...]
+
+    def sample(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return a column from each."""
+        columns = [each.sample(rng, size) for each in self.coordinates]
+        for item, column in enumerate(columns):
+            if column.size != size:
+                raise PlanError(
+                    f"item {item} of the list that is the prior has {column.size // size} "
+                    "coordinates, and a list has one distribution per coordinate: give a pair of "
+                    "functions (sample(rng, size), logpdf(points)) of all coordinates at once"
+                )
+        return np.column_stack([column.reshape(size) for column in columns])
+
+    def logpdf(self, points: Floats) -> Floats:
+        """Return the sum of the log-densities."""
+        if self._alike:  # one call will do
+            return np.asarray(self.coordinates[0].logpdf(points).sum(axis=1))
+        columns = zip(self.coordinates, points.T, strict=True)
+        return np.asarray(sum(each.logpdf(column) for each, column in columns))
+
+    @cached_property
+    def _alike(self) -> bool:
+        first = self.coordinates[0].distribution
+        same = all(each.distribution is first for each in self.coordinates)
+        return same and is_scipys(first)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two functions of the user's: sample(rng, size) and logpdf(points).
+
+    `by_point`: the second is compiled, and takes one point.
+    """
+
+    sample_function: Callable[[np.random.Generator, int], Any]
+    logpdf_function: Callable[[Any], Any]
+    by_point: bool = False
+
+    def sample(self, rng: np.random.Generator, size: int) -> Any:
+        """Return what the first of them returns."""
+        return self.sample_function(rng, size)
+
+    def logpdf(self, points: Floats) -> Any:
+        """Return what the second of them returns."""
+        if self.by_point:
+            return each_point(self.logpdf_function, points)
+        return self.logpdf_function(points)
+
+
+def as_prior(prior: PriorLike) -> Prior:
+    """Return a prior in its batch form, whichever of the accepted ways it was given in.
+
+    A distribution that is not frozen has scipy's standard parameters: st.norm is st.norm(0, 1).
+
+    >>> import numpy as np, scipy.stats as st
+    >>> as_prior([st.norm(0, 1), st.norm(0, 2)]).sample(np.random.default_rng(0), 5).shape
+    (5, 2)
+    """
+    if isinstance(prior, tuple) and len(prior) == 2 and all(map(callable, prior)):
+        return Pair(*prior)
+    if isinstance(prior, Mapping):
+        raise PlanError(
+            "a prior of several coordinates is a list, not a dict: points have no names; give "
+            "list(prior.values()), in the order in which log_likelihood reads its coordinates"
+        )
+    if isinstance(prior, Sequence) and not isinstance(prior, str):
+        for item, each in enumerate(prior):
+            _check_distribution(each, f"item {item} of the list that is the prior")
+        if not prior or not all(map(_one_coordinate, prior)):
+            raise PlanError(
+                f"a list as a prior is one distribution per coordinate, got {prior!r}: {WAY_OUT}"
+            )
+        for find, kind in ((_normal, Normal), (_uniform, Uniform)):
+            simple = [find(each) for each in prior]
+            if all(each is not None for each in simple):
+                return kind(*map(np.concatenate, zip(*simple, strict=True)))
+        return Independent(tuple(map(Frozen, prior)))
+    if isinstance(prior, (*OURS, Frozen, Independent, Pair)):
+        return prior
+    _check_distribution(prior, "the prior")
+    sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
+    if not sampled or not hasattr(prior, "logpdf"):
+        lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
+        raise PlanError(f"the prior {prior!r} cannot {lacks}; {WAY_OUT}")
+    if (normal := _normal(prior)) is not None:
+        return Normal(*normal)
+    if (uniform := _uniform(prior)) is not None:
+        return Uniform(*uniform)
+    return _multivariate_normal(prior) or Frozen(prior)
+
+
+def _check_distribution(prior: Any, what: str) -> None:
+    """Refuse what is a distribution of scipy.stats, but has no density or no parameters."""
+    law = getattr(prior, "dist", prior)
+    kinds = {kind.__name__ for kind in type(law).__mro__}
+    name = getattr(law, "name", None) or type(prior).__name__.removesuffix("_frozen")
+    continuous = hasattr(prior, "logpdf") and "DiscreteDistribution" not in kinds
+    if hasattr(prior, "logpmf") and not continuous:
+        raise PlanError(
+            f"{what}, {name}, is discrete and has no density: add up the evidence given each of "
+            "its values, times their probabilities"
+        )
+    if "rv_generic" in kinds and law is prior and prior.numargs:
+        shapes = ", ".join(f"{shape.strip()}=..." for shape in prior.shapes.split(","))
+        raise PlanError(f"{what} has no parameters yet: freeze it, st.{name}({shapes})")
+
+
+def _one_coordinate(prior: Any) -> bool:
+    return hasattr(prior, "logpdf") and (hasattr(prior, "rvs") or hasattr(prior, "sample"))
+
+
+def _normal(prior: Any) -> tuple[Floats, Floats] | None:
+    """Return mean and spread of scipy's norm(...), None of anything else."""
+    if type(getattr(prior, "dist", None)).__name__ != "norm_gen":
+        return None
+    mean, spread = np.asarray(prior.mean()), np.asarray(prior.std())
+    return None if mean.ndim or spread.ndim else (mean.reshape(1), spread.reshape(1))
+
+
+def _uniform(prior: Any) -> tuple[Floats, Floats] | None:
+    """Return the bounds of scipy's uniform(...), None of anything else."""
+    if type(getattr(prior, "dist", None)).__name__ != "uniform_gen":
+        return None
+    low, high = map(np.asarray, prior.support())
+    if low.ndim or high.ndim or not np.isfinite(high - low) or not low < high:
+        return None
+    return low.reshape(1), high.reshape(1)
+
+
+def _multivariate_normal(prior: Any) -> Prior | None:
+    """Return scipy's multivariate_normal(...) without its overhead, None of anything else."""
+    if type(prior).__name__ != "multivariate_normal_frozen":
+        return None
+    mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
+    variances = covariance.diagonal()
+    if np.count_nonzero(covariance) == len(mean) and (variances > 0).all():
+        return Normal(mean, np.sqrt(variances))
+    try:
+        return Correlated(mean, np.linalg.cholesky(covariance))
+    except np.linalg.LinAlgError:
+        raise PlanError(
+            "the prior's covariance is singular, so it has no density: give it as many "
+            "coordinates as it has degrees of freedom, and work out the rest in log_likelihood"
+        ) from None
+
+
+def bounds_of(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
+    """Return the bounds of each coordinate, as far as scipy tells of them."""
+    d = points.shape[1]
+    low, high = np.full(d, -np.inf), np.full(d, np.inf)
+    if isinstance(prior, Uniform):
+        return prior.low, prior.high
+    if isinstance(prior, Independent):
+        low, high = np.array([_support(each.distribution) for each in prior.coordinates]).T
+    elif isinstance(prior, Frozen) and d == 1:
+        low, high = np.array([_support(prior.distribution)]).T
+    outside = ((points < low) | (points > high)).any(axis=0)
+    return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
+
+
+def is_scipys(distribution: Any) -> bool:
+    """Tell whether a distribution is one of scipy's own, whose word can be taken."""
+    return type(distribution).__module__.startswith("scipy.")
+
+
+def _support(distribution: Any) -> tuple[float, float]:
+    """Return the ends of a distribution of one coordinate; only scipy's word is taken for them."""
+    support = getattr(distribution, "support", None)
+    if support is None or not is_scipys(distribution):
+        return -np.inf, np.inf
+    low, high = (np.asarray(end, dtype=float) for end in support())
+    if low.size != 1 or high.size != 1 or not low < high:
+        return -np.inf, np.inf
+    return low.item(), high.item()
+
+
+def each_point(function: Any, points: Floats) -> Any:
+    """Return what a compiled function of one point says of each of them."""
+    from croupier.annealing import compiled_slices as compiled
+
+    return compiled.each_point(function)(np.array(points, order="C"))

@@ -1,0 +1,146 @@
+"""What every command needs: a table, a picture, errors in one line, signals that interrupt."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from croupier.errors import CroupierError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from croupier.results.result import Result
+
+__all__ = [
+    "bar_or_lines",
+    "errors_in_one_line",
+    "signals_interrupt",
+    "table_of",
+    "write_page",
+    "write_picture",
+]
+
+
+class Plotted(Protocol):
+    """A result, or a figure of the paper."""
+
+    def plot(self) -> Figure:
+        """Return the picture."""
+
+
+#: An interrupted run may use so many seconds to come to its end; its store is whole at any time.
+_GRACE = 10.0
+
+#: The exit code of an interrupted command, by the signal that came last.
+_interrupted_by = signal.SIGINT
+
+
+@contextmanager
+def signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM interrupt a run as Ctrl-C does, and end it by force after the grace time."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears of signals
+        return
+
+    def interrupt(number: int, _: object) -> None:
+        global _interrupted_by
+        _interrupted_by = signal.Signals(number)
+        raise KeyboardInterrupt
+
+    # Python calls a handler between two of its own steps: an arm that is deep in other code has
+    # to be watched from a thread, which the system wakes.
+    awake, wake = socket.socketpair()
+    wake.setblocking(False)
+    ended = threading.Event()
+    threading.Thread(target=_end_by_force, args=(awake, ended), daemon=True).start()
+    woken = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in wanted}
+    for number in wanted:
+        if before[number] is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(woken)
+        ended.set()
+        wake.close()
+
+
+def _end_by_force(awake: socket.socket, ended: threading.Event) -> None:
+    """Wait for a signal, then for the end of the run, and if that does not come, make it."""
+    with awake:
+        number = awake.recv(1)
+    if number and not ended.wait(_GRACE):
+        os._exit(128 + number[0])
+
+
+@contextmanager
+def errors_in_one_line() -> Iterator[None]:
+    """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C, 143 for TERM."""
+    global _interrupted_by
+    _interrupted_by = signal.SIGINT
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if text := str(interrupt):
+            Console(stderr=True).print(text, markup=False, soft_wrap=True)
+        raise typer.Exit(128 + _interrupted_by) from None
+    except CroupierError as error:
+        line = Text(f"error: {error}", "red")
+        Console(stderr=True).print(line, soft_wrap=True)
+        raise typer.Exit(2) from None
+
+
+def bar_or_lines() -> Callable[[str], None] | None:
+    """Return None for a bar where somebody watches, elsewhere what prints a line."""
+    from croupier.views.live import interactive
+
+    console = Console(stderr=True, highlight=False)
+    return None if interactive() else partial(console.print, markup=False, soft_wrap=True)
+
+
+def write_picture(console: Console, result: Plotted, path: Path) -> None:
+    """Write the picture, or say what it needs."""
+    try:
+        figure = result.plot()
+    except ImportError as error:
+        console.print(f"\nNo picture: {error}", markup=False, soft_wrap=True)
+        return
+    try:
+        figure.savefig(path, dpi=150)
+    except (OSError, ValueError) as error:
+        raise CroupierError(f"cannot write the picture {path}: {error}") from error
+    console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
+
+
+def write_page(console: Console, result: Result, path: Path) -> None:
+    """Write the result as an HTML page."""
+    try:
+        result.report(path)
+    except OSError as error:
+        raise CroupierError(str(error)) from error
+    console.print(f"\nPage: {path}", markup=False, soft_wrap=True)
+
+
+def table_of(*titles: str, right: tuple[int, ...] = ()) -> Table:
+    """Return an empty table with these titles; `right`: columns of numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for i, title in enumerate(titles):
+        table.add_column(title, justify="right" if i in right else "left")
+    return table

@@ -1,0 +1,1 @@
+"""What flows: draws, batches, outcomes, the plan, the moments and the history of a run."""

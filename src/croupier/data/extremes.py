@@ -1,0 +1,154 @@
+"""How heavy a tail is: the most extreme draws of an arm, and the Pareto shape fitted to them.
+
+A shape k above 1/2 means an infinite variance: the error bar of such an arm cannot be trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.data.draws import Floats
+
+__all__ = ["Tail", "extremes_of", "pareto_shape"]
+
+#: How many draws of each end an outcome carries, and how many times as many an arm keeps. Of
+#: vectors fewer: a component more or less decides nothing, and all of them take time.
+_KEPT_PER_BATCH: Final = 64
+_KEPT_OF_VECTORS: Final = 32
+_KEPT_PER_ARM: Final = 4
+
+#: In place of -inf, the log of zero.
+_MOST: Final = float(np.finfo(float).max)
+
+#: Fewer draws than this say nothing about a tail.
+_LEAST_DRAWS: Final = 100
+
+
+def extremes_of(values: Floats) -> Floats:
+    """Return the lowest and the highest draws of each component: shape (at most 128, d)."""
+    ends = _ends(values, 1)
+    return ends.reshape(len(ends), -1)
+
+
+def _kept(values: Floats) -> int:
+    return _KEPT_PER_BATCH if values.size == len(values) else _KEPT_OF_VECTORS
+
+
+def _ends(values: Floats, times: int) -> Floats:
+    kept = times * _kept(values)
+    if len(values) <= 2 * kept:
+        return values.copy()
+    parted = np.partition(values, (kept - 1, len(values) - kept), axis=0)
+    return np.concatenate((parted[:kept], parted[-kept:]))
+
+
+class Tail:
+    """Both ends of all draws of an arm that were inspected, merged from its outcomes."""
+
+    def __init__(self) -> None:
+        self._parts: list[Floats] = []
+        self._incomplete: list[Floats] = []
+        self._waiting = 0
+        self._low: Floats | float = np.inf
+        self._high: Floats | float = -np.inf
+        self.inspected = 0
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Tail:
+        """Return the tail whose ``vars`` these are."""
+        tail = cls()
+        if vars(tail).keys() != state.keys():
+            raise ValueError(f"not a tail: {', '.join(state)}")
+        vars(tail).update(state)
+        return tail
+
+    def add(self, extremes: Floats, inspected: int) -> None:
+        """Add the extremes of one outcome, chosen from `inspected` draws."""
+        if len(extremes) < inspected:
+            self._incomplete.append(extremes)
+        self._parts.append(extremes)
+        self._waiting += len(extremes)
+        self.inspected += inspected
+        if self._waiting > 4 * _KEPT_PER_ARM * _kept(extremes):
+            self._mark_gaps()
+            self._parts = [_ends(np.concatenate(self._parts), _KEPT_PER_ARM)]
+            self._waiting = len(self._parts[0])
+            self._incomplete.append(self._parts[0])
+            self._mark_gaps()
+
+    def add_draws(self, values: Floats) -> None:
+        """Add single draws, as if each were the outcome of a batch."""
+        most = 4 * _KEPT_PER_ARM * _KEPT_PER_BATCH
+        while len(values):
+            room = most + 1 - self._waiting  # the draw after which one by one would be sorted
+            self.add(values[:room, None], len(values[:room]))
+            values = values[room:]
+
+    def _mark_gaps(self) -> None:
+        # Draws between the two ends were left out: there the sample is not complete.
+        if not self._incomplete:
+            return
+        kept = np.array(self._incomplete)
+        half = kept.shape[1] // 2
+        self._low = np.minimum(self._low, kept[:, :half].max(axis=1).min(axis=0))
+        self._high = np.maximum(self._high, kept[:, half:].min(axis=1).max(axis=0))
+        self._incomplete = []
+
+    def shape(self) -> Floats:
+        """Return the Pareto shape of each component's heavier end; NaN where it is not known."""
+        if self.inspected < _LEAST_DRAWS:
+            return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
+        self._mark_gaps()
+        values = np.concatenate(self._parts)
+        return np.fmax(self._above(values, self._high), self._above(-values, -self._low))
+
+    def shape_of_logs(self) -> Floats:
+        """Return the shape of draws whose logs these are, in units of the largest draw."""
+        if self.inspected < _LEAST_DRAWS:
+            return self.shape()
+        self._mark_gaps()
+        logs = np.concatenate(self._parts)
+        top = np.maximum(logs.max(axis=0), -_MOST)
+        with np.errstate(under="ignore", over="ignore"):
+            return self._above(np.exp(logs - top), np.exp(self._high - top))  # the rest is bounded
+
+    def _above(self, values: Floats, highest: Any) -> Floats:
+        """Return the shape of each component's upper end, complete from `highest` on."""
+        most = _KEPT_PER_ARM * _kept(values)
+        tail = int(min(0.2 * self.inspected, 3 * math.sqrt(self.inspected), most))
+        ends = zip(values.T, np.full(values.shape[1], highest), strict=True)
+        return np.array([pareto_shape(np.sort(own[own >= high])[-tail:]) for own, high in ends])
+
+
+def pareto_shape(largest: Floats) -> float:
+    """Fit a generalised Pareto distribution to the exceedances over the smallest of `largest`.
+
+    The estimator of Zhang and Stephens (Technometrics 51, 2009), with the weak prior at 1/2 of
+    Vehtari et al. (Pareto smoothed importance sampling, JMLR 25, 2024, appendix C). NaN if fewer
+    than 20 distinct exceedances are left.
+
+    >>> quantiles = (np.arange(200) + 0.5) / 200
+    >>> round(pareto_shape((1 - quantiles) ** -0.9), 1)  # a Pareto tail with k = 0.9
+    0.9
+    """
+    x = np.sort(largest)
+    x = x[1:] - x[:1]
+    x = x[x > 0]
+    n = len(x)
+    if n < 20 or np.count_nonzero(x[1:] - x[:-1]) < 20:
+        return float("nan")
+    x = x / x[-1]  # scale-free: no power of the draws can overflow
+    m = 30 + math.isqrt(n)
+    theta = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * x[(n + 1) // 4])
+    k = np.log1p(-theta[:, None] * x).sum(axis=1) / n
+    # As theta goes to 0, -theta/k goes to 1/mean(x): an exponential tail.
+    rate = np.divide(-theta, k, out=np.full(m, n / x.sum()), where=k != 0)
+    likelihood = n * (np.log(rate) - k - 1)
+    weight = np.exp(likelihood - likelihood.max())
+    theta_hat = float(theta @ weight / weight.sum())
+    shape = float(np.log1p(-theta_hat * x).sum()) / n
+    return (n * shape + 5.0) / (n + 10.0)

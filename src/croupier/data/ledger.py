@@ -1,0 +1,390 @@
+"""The ledger: running moments of the values and costs of every arm.
+
+Moments are central sums M_r = sum (x - mean)^r, merged by Pébay's formulas (Sandia report
+SAND2008-6212, 2008). Draws are kept as differences from the first draw of the run, in units of a
+power of two per component (see `tally`); draws multiplied by a power of two give the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
+from croupier.data.draws import Floats
+
+__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+#: log 100, and in place of no effective draw at all, so little of one that its mean is nothing.
+_DOUBT: Final = math.log(100)
+_LEAST: Final = 1e-5
+
+#: A call shorter than this measures the call rather than the draws (in seconds).
+TELLING: Final = 2e-4
+
+
+def merge_moments(
+    n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
+) -> tuple[Any, Any, Any, Any]:
+    """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
+
+    >>> merge_moments(1.0, (1.0, 0, 0, 0), 1.0, (3.0, 0, 0, 0))
+    (2.0, 2.0, 0.0, 2.0)
+    """
+    n = n_a + n_b
+    p_a, p_b = n_a / n, n_b / n
+    mean_a, a2, a3, a4 = a
+    mean_b, b2, b3, b4 = b
+    delta = mean_b - mean_a
+    delta2 = delta * delta
+    cross = delta2 * n_a * p_b
+    m2 = a2 + b2 + cross
+    m3 = a3 + b3 + delta * (cross * (p_a - p_b) + 3 * (p_a * b2 - p_b * a2))
+    m4 = (
+        a4
+        + b4
+        + delta2 * (cross * (p_a * p_a - p_a * p_b + p_b * p_b))
+        + 6 * delta2 * (p_a * p_a * b2 + p_b * p_b * a2)
+        + 4 * delta * (p_a * b3 - p_b * a3)
+    )
+    return mean_a + delta * p_b, m2, m3, m4
+
+
+def _df(n: Any, m2: Any, m4: Any) -> Any:
+    """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
+    if isinstance(m2, np.ndarray):
+        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
+    elif m2 == 0:
+        m2 = m4 = 1.0  # of an arm that has not varied, nothing is known
+    return larger(effective_df(n, m2, m4), 1.0)
+
+
+def effective_df(n: Any, m2: Any, m4: Any) -> Any:
+    """Return 2 (n - 1)/(kurtosis - 1) with a shrunk kurtosis: see `Ledger.df`."""
+    # Divided twice: the square of a small sum would underflow.
+    excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
+    return 2 * (n - 1) * (n + 10) / excess
+
+
+class _Entry(Protocol):
+    """What a ledger books of an outcome."""
+
+    @property
+    def size(self) -> int: ...
+    @property
+    def origin(self) -> Floats: ...
+    @property
+    def exponent(self) -> Ints: ...
+    @property
+    def moments(self) -> Floats: ...
+    @property
+    def cost(self) -> float: ...
+    @property
+    def cost_m2(self) -> float: ...
+
+
+class Ledger:
+    """Counts, moments and costs of K arms with d components each; its owner is the table.
+
+    `count` and the costs have shape (K,), `mean` and the central sums (K, d); `draws` and `spent`
+    are the totals of count and cost, `fewest` is the least of the counts, `varies` says whether
+    every arm has shown some variation in every component. `mean` is relative to `origin`, the
+    first draw of the run, in units of ``2**exponent``; `value_of` turns such numbers back into
+    the user's.
+
+    With `positive`, draws are never negative (they came as logs), and `variance` allows for what
+    an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
+    discounts what is due to the call and not to the draw. For that, `largest` is an arm's largest
+    batch, `pace` its least cost per draw in any batch and `pace_before` in any smaller one,
+    `telling` how many of its calls were long enough to tell the cost of a draw.
+    """
+
+    def __init__(self, arms: int, *, measured: bool = False, positive: bool = False) -> None:
+        self.measured = measured
+        self.positive = positive
+        self.origin: Floats | None = None
+        self.exponent: Ints = np.full(1, FLAT)
+        self.moments: Floats = np.zeros((4, arms, 1))
+        self.count: Floats = np.zeros(arms)
+        self.cost: Floats = np.zeros(arms)
+        self.draws = 0.0
+        self.spent = 0.0
+        self.cost_m2: Floats = np.zeros(arms)
+        self.largest: Floats = np.zeros(arms)
+        self.pace: Floats = np.full(arms, np.inf)
+        self.pace_before: Floats = np.full(arms, np.inf)
+        self.telling: Floats = np.zeros(arms)
+        self._priced: Floats = np.zeros((2, arms))
+        self._even = True  # every draw has cost 1
+        self._ones: Floats = np.ones(arms)
+        self._ones.flags.writeable = False
+        # Kept up to date arm by arm: a decision reads all of them and a batch changes one.
+        self.fewest = 0.0
+        self.varies = False
+        self._variance: Floats = np.zeros((arms, 1))
+        self._df: Floats = np.ones((arms, 1))
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def copy(self) -> Ledger:
+        """Return a snapshot that later draws do not change."""
+        twin = Ledger.__new__(Ledger)
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if isinstance(value, np.ndarray) else value)
+        return twin
+
+    def informed(self, variance: Floats, df: Floats) -> Ledger:
+        """Return a copy that knows of another estimate of each variance, with its df, (K, d).
+
+        The two are averaged by their degrees of freedom, which add up.
+        """
+        twin = self.copy()
+        twin._df = self._df + df
+        twin._variance = (self._df * self._variance + df * variance) / twin._df
+        twin.varies = bool(twin._variance.all())
+        return twin
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
+        """Return the ledger whose ``vars`` these are; `like` is one of as many arms."""
+        ledger = cls(len(like), measured=like.measured, positive=like.positive)
+        for name, mine in vars(ledger).items():
+            its = state[name]
+            # Of an array only the last axis, the components, may be another.
+            fits = np.shape(its)[:-1] == np.shape(mine)[:-1] and type(its) is type(mine)
+            if name != "origin" and not (fits and np.ndim(its) == np.ndim(mine)):
+                raise ValueError(f"not a ledger of {len(like)} arms: {name} is {its!r:.50}")
+        vars(ledger).update(state)
+        ledger._ones.flags.writeable = False
+        return ledger
+
+    # -- what a decision reads
+
+    @property
+    def mean(self) -> Floats:
+        """Means, relative to `origin` and in units of ``2**exponent``."""
+        mean: Floats = self.moments[0]
+        return mean
+
+    @property
+    def variance(self) -> Floats:
+        """Sample variances M2/(n - 1), zero for an arm with fewer than two draws.
+
+        Of draws that are never negative, at least n gap^2 where an arm has varied and its mean is
+        `gap` below what another arm is sure of: what was not seen in n draws has a probability of
+        about 1/n at most. An arm with m effective draws, (sum x)^2/sum x^2, is sure of its mean
+        times 100^(-1/sqrt(m)); of one draw, that is what Markov's inequality allows with 1 %.
+        """
+        return self._variance.copy()
+
+    @property
+    def sample_variance(self) -> Floats:
+        """Sample variances M2/(n - 1) as they are."""
+        return np.asarray(self.moments[1] / np.maximum(self.count - 1, 1)[:, None])
+
+    @property
+    def df(self) -> Floats:
+        """Effective degrees of freedom of each sample variance, from a shrunk kurtosis.
+
+        A variance is known the less well the heavier the tails: Var(s2)/V^2 is about
+        (kurtosis - 1)/n, so df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
+        """
+        return self._df.copy()
+
+    @property
+    def price(self) -> Floats:
+        """Cost per draw; NaN for an arm that was never drawn.
+
+        Reported costs: their mean. Measured times: weighted by the size of the call and without
+        the arm's first one, because a call for one draw mostly measures the call, and the first
+        one may measure a compiler; and until five calls were long enough to tell, at most twice
+        the arm's best pace, because the machine may have interrupted one of them. A plain mean
+        would lock out an arm for ever that was tried with single draws, or at a bad moment.
+        """
+        if self._even:
+            return self._ones if self.fewest else np.where(self.count > 0, 1.0, np.nan)
+        unknown = np.full(len(self), np.nan)
+        plain = np.divide(self.cost, self.count, out=unknown, where=self.count > 0)
+        if not self.measured:
+            return np.asarray(plain)
+        weighted, squared = self._priced
+        price = np.where(squared > 0, weighted / np.maximum(squared, 1), plain)
+        return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
+
+    @property
+    def price_error(self) -> Floats:
+        """Relative standard error of the mean reported cost of a draw; every arm must have two."""
+        return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
+
+    def value_of(self, mean: Floats) -> Floats:
+        """Return relative, scaled means in the user's units."""
+        assert self.origin is not None
+        return np.asarray(self.origin + np.ldexp(mean, self.exponent))
+
+    def spread_of(self, deviation: Floats) -> Floats:
+        """Return scaled standard deviations or half-widths in the user's units."""
+        return np.asarray(np.ldexp(deviation, self.exponent))
+
+    # -- what changes it
+
+    def add(self, arm: int, outcome: _Entry) -> None:
+        """Add the moments of one batch to an arm."""
+        origin: Any = outcome.origin
+        exponent: Any = outcome.exponent
+        moments: Any = outcome.moments
+        self._begin(origin, exponent)
+        one = origin.size == 1  # one component is booked in plain numbers
+        if one:
+            origin, exponent, moments = origin.item(), exponent.item(), moments.ravel().tolist()
+        moments = self._fit(origin, exponent, moments)
+        n_a, n_b = float(self.count[arm]), outcome.size
+        if n_a:
+            known = self.moments[:, arm]
+            moments = merge_moments(n_a, known.ravel().tolist() if one else known, n_b, moments)
+        self._add_cost(arm, outcome)
+        n = n_a + n_b
+        self.moments[:, arm] = np.array(moments).reshape(4, -1)
+        self.count[arm] = n
+        self._variance[arm] = moments[1] / max(n - 1, 1)
+        self._df[arm] = _df(n, moments[1], moments[3])
+        if n_a == self.fewest:
+            self.fewest = float(self.count.min())
+        if self.fewest > 1 and not self.varies:
+            self.varies = bool(self.moments[1].all())
+        if self.positive and n < self.draws + n_b:
+            self._allow_for_missed()
+        self.draws += n_b
+        self.spent += outcome.cost
+
+    def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
+        """Add single draws that cost 1 each, in their order: the bits of one `add` for each."""
+        if not values:
+            return
+        self._begin(np.array(values[:1]), np.full(1, FLAT))
+        assert self.origin is not None
+        assert self._even
+        origin, unit = self.origin.item(), self.exponent.item()
+        reach = math.ldexp(1.0, unit)
+        known: dict[int, tuple[float, Any]] = {}  # count and moments of the arms that were drawn
+        for arm, value in zip(arms, values, strict=True):
+            gap = value - origin
+            if not -reach < gap < reach and exponent_of(gap) > unit:
+                self._set_draws(known)
+                known = {}
+                unit = exponent_of(gap)
+                reach = math.ldexp(1.0, unit)
+                self._raise_unit(unit)
+            mean = 0.0 + times_two_to(gap, -unit)
+            if arm not in known:
+                known[arm] = self.count.item(arm), self.moments[:, arm, 0].tolist()
+            n, moments = known[arm]
+            draw = (mean, 0.0, 0.0, 0.0)
+            known[arm] = n + 1, merge_moments(n, moments, 1, draw) if n else draw
+        self._set_draws(known)
+
+    def _set_draws(self, known: dict[int, tuple[float, Any]]) -> None:
+        """Set the moments of arms after single draws that cost 1 each."""
+        for arm, (n, moments) in known.items():
+            more = n - self.count.item(arm)
+            self.moments[:, arm, 0] = moments
+            self.count[arm] = n
+            self.cost[arm] += more
+            self._variance[arm] = moments[1] / max(n - 1, 1)
+            self._df[arm] = _df(n, moments[1], moments[3])
+            self.draws += more
+            self.spent += more
+        self.fewest = float(self.count.min())
+        if self.fewest > 1 and not self.varies:
+            self.varies = bool(self.moments[1].all())
+
+    def _add_cost(self, arm: int, outcome: _Entry) -> None:
+        n_a, n_b, cost = float(self.count[arm]), outcome.size, outcome.cost
+        self._even &= cost == n_b and outcome.cost_m2 == 0
+        if n_a and not self._even:
+            apart = cost / n_b - self.cost[arm] / n_a
+            self.cost_m2[arm] += apart * apart * n_a * n_b / (n_a + n_b)
+        self.cost_m2[arm] += outcome.cost_m2
+        self.cost[arm] += cost
+        if not self.measured:
+            return
+        if n_a:
+            self._priced[0, arm] += n_b * cost
+            self._priced[1, arm] += n_b * n_b
+        if n_b > self.largest[arm]:
+            self.largest[arm], self.pace_before[arm] = n_b, self.pace[arm]
+        self.pace[arm] = min(self.pace[arm], cost / n_b)
+        self.telling[arm] += cost >= TELLING
+
+    def merge(self, other: Ledger) -> None:
+        """Add everything that another ledger of the same arms knows."""
+        if other.origin is None:
+            return
+        self._begin(other.origin, other.exponent)
+        moments = np.array(self._fit(other.origin, other.exponent, other.moments))
+        n_a, n_b = self.count[:, None], other.count[:, None]
+        with np.errstate(invalid="ignore"):
+            merged = np.array(merge_moments(n_a, self.moments, n_b, moments))
+            apart = other.cost / other.count - self.cost / self.count
+            cross = apart * apart * self.count * other.count / (self.count + other.count)
+        self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
+        self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
+        self.largest = np.maximum(self.largest, other.largest)
+        self.pace = np.minimum(self.pace, other.pace)
+        self.pace_before = np.minimum(self.pace_before, other.pace_before)
+        self._even &= other._even
+        for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
+        n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
+        self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
+        if self.positive:
+            self._allow_for_missed()
+
+    def _allow_for_missed(self) -> None:
+        """Raise the variances of arms that have missed what others have seen: see `variance`."""
+        s2, mean, n = self.sample_variance, self.mean, self.count[:, None]
+        squares = s2 + mean * mean
+        effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
+        sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST)))
+        gap = np.maximum(sure.max(axis=0) - mean, 0.0)
+        self._variance = np.where(s2 > 0, np.maximum(s2, n * gap * gap), s2)
+
+    def _begin(self, origin: Floats, exponent: Ints) -> None:
+        if self.origin is None:
+            self.origin = origin.copy()
+            self.exponent = exponent.copy()
+            self.moments = np.zeros((4, len(self), origin.size))
+            self._variance = np.zeros((len(self), origin.size))
+            self._df = np.ones((len(self), origin.size))
+
+    def _fit(self, origin: Any, exponent: Any, moments: Any) -> Sums:
+        """Bring moments to this ledger's origin and unit, raising the unit where it must."""
+        assert self.origin is not None
+        mine: Any = self.origin
+        unit: Any = self.exponent
+        if isinstance(origin, float):
+            mine, unit = mine.item(), unit.item()
+        gap = origin - mine
+        apart = gap != 0.0 if isinstance(origin, float) else gap.any()
+        needed = larger(exponent, exponent_of(gap)) if apart else exponent
+        higher = needed > unit
+        if higher is True or (higher is not False and higher.any()):
+            self._raise_unit(needed)
+            unit = needed if isinstance(origin, float) else self.exponent
+        mean, m2, m3, m4 = rescaled(moments, exponent - unit)
+        return mean + times_two_to(gap, -unit), m2, m3, m4
+
+    def _raise_unit(self, needed: Any) -> None:
+        raised = np.maximum(self.exponent, needed)
+        shift = self.exponent - raised
+        self.moments = np.array(rescaled(self.moments, shift))
+        self._variance = times_two_to(self._variance, 2 * shift)
+        self.varies = False  # looked at again: a small variance may have become zero
+        self.exponent = raised

@@ -1,0 +1,82 @@
+"""Where batches are performed, when not here: processes, threads, Dask, Ray, MPI.
+
+Any executor of ``concurrent.futures`` will do. An engine is one file and one line in `COUNTS`: how
+many workers one of its executors has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, Final, TypeAlias
+
+from croupier.checks import count_of
+from croupier.engines import dask, mpi, ray, standard
+from croupier.engines.base import Staff
+from croupier.engines.loky import processes
+from croupier.engines.pool import Pool
+from croupier.errors import PlanError
+
+__all__ = ["COUNTS", "ExecutorLike", "Pool", "Staff", "staff_of"]
+
+ExecutorLike: TypeAlias = Executor | Callable[[], Executor]
+
+#: How many workers an executor has, asked engine by engine; None if it is another engine's.
+COUNTS: Final[tuple[Callable[[Any], int | None], ...]] = (
+    dask.count,
+    ray.count,
+    mpi.count,
+    standard.count,
+)
+
+
+def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | None = None) -> Staff:
+    """Return who performs the batches: processes, or what an executor has.
+
+    An executor that does not say how many workers it has needs `workers` or `width`.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> staff_of(None, lambda: ThreadPoolExecutor(3)).workers
+    3
+    """
+    workers = None if workers is None else count_of("workers", workers)
+    if executor is None:
+        return processes(1 if workers is None else workers)
+    if workers is None and width is not None:
+        workers = max(1, width // 2)  # all that it would be asked for is the width
+    if isinstance(executor, type) or not hasattr(executor, "submit"):
+        return _made_by(executor, workers)
+    given: Any = executor
+    if hasattr(given, "get_executor"):
+        raise PlanError(f"{given!r} is no executor, but has one: executor=client.get_executor()")
+    return Staff(
+        _workers(given, workers), lambda: given, rehire=False, own=False,
+        dismiss=standard.dismiss,
+    )  # fmt: skip
+
+
+def _made_by(factory: Any, workers: int | None) -> Staff:
+    wanted = f"executor must be an executor, or a function that makes one, got {factory!r}"
+    if not callable(factory):
+        raise PlanError(wanted)
+    try:
+        first = factory()
+    except TypeError as error:
+        raise PlanError(f"{wanted} ({error})") from error
+    if not hasattr(first, "submit"):
+        raise PlanError(f"{wanted}, which makes {first!r}")
+    spare = [first]
+    return Staff(
+        _workers(first, workers), lambda: spare.pop() if spare else factory(), rehire=True,
+        own=True, dismiss=standard.dismiss,
+    )  # fmt: skip
+
+
+def _workers(executor: Any, workers: int | None) -> int:
+    counts = (count(executor) for count in COUNTS)
+    known = workers or next((one for one in counts if one), None)
+    if known is None:
+        raise PlanError(
+            f"how many workers has {executor!r}? give workers=, or the width that the plan is for"
+        )
+    return known

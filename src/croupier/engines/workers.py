@@ -1,0 +1,110 @@
+"""Workers: what performs a batch. Here, and in run.py, are the only clocks."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from croupier.arms.base import Arm
+from croupier.data.draws import Batch, Outcome
+from croupier.data.plan import Plan
+from croupier.data.reduce_batch import Chunk, outcome_of
+from croupier.errors import ArmError
+
+if TYPE_CHECKING:
+    from croupier.policies.base import Digest
+
+__all__ = ["Engine", "Serial", "perform"]
+
+
+def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) -> Outcome:
+    """Draw a batch and reduce it to its outcome, on any worker: same ticket, same bits.
+
+    >>> import numpy as np
+    >>> plan = Plan(names=("coin",), seed=7)
+    >>> coin = Arm(lambda rng, size: rng.random(size) < 0.5, name="coin")
+    >>> perform(plan, coin, Batch(ticket=0, arm="coin", size=4, seed=7)).size
+    4
+    """
+    return outcome_of(plan, batch, _calls(plan, arm, batch), digest=digest)
+
+
+def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
+    """Call the arm for one chunk after the other, timing nothing but the calls."""
+    clock = time.perf_counter if plan.clock == "wall" else time.process_time
+    draw: Callable[..., object] = arm.draw if arm.learner is None else arm.learner.draw  # type: ignore[assignment]
+    state = () if arm.learner is None else (batch.state,)
+    rng = batch.rng()
+    left = batch.size
+    while left:
+        size = min(left, batch.chunk)
+        began, begun = time.perf_counter(), clock()
+        try:
+            returned = draw(rng, size, *state)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ArmError) and error.ticket is None:
+                # It knows what is wrong, not its ticket, nor its name in this run.
+                raise error.at(batch.ticket, batch.arm) from error
+            message = f"raised {type(error).__name__}: {error}"
+            raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
+        cost, seconds = clock() - begun, time.perf_counter() - began
+        yield Chunk(size, returned, seconds, cost)
+        left -= size
+
+
+class Engine(Protocol):
+    """What the loop gives batches to, and takes outcomes from in the order of their tickets.
+
+    `keep` is called with every outcome as soon as it is there, in whatever order.
+    """
+
+    keep: Callable[[Outcome], None]
+
+    def __len__(self) -> int:
+        """Return how many batches are out."""
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch."""
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest batch that is out."""
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Give up what is out, but for what is finished or will be within so many seconds."""
+
+    def close(self) -> None:
+        """Let go of everything that the engine holds."""
+
+
+class Serial:
+    """Performs one batch after the other, in this process, in the order of their tickets."""
+
+    def __init__(self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None) -> None:
+        self._plan, self._arms, self._digest = plan, arms, digest
+        self._queue: deque[Batch] = deque()
+        self.keep: Callable[[Outcome], None] = lambda outcome: None
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def submit(self, batch: Batch) -> None:
+        """Take a batch; nothing is drawn before `next` wants it."""
+        self._queue.append(batch)
+
+    def next(self) -> Outcome:
+        """Return the outcome of the oldest batch that is out."""
+        batch = self._queue[0]
+        outcome = perform(self._plan, self._arms[batch.arm], batch, self._digest)
+        self.keep(outcome)
+        self._queue.popleft()
+        return outcome
+
+    def rest(self, seconds: float) -> Iterator[Outcome]:
+        """Give up what is out: nothing of it has been drawn."""
+        self._queue.clear()
+        yield from ()
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

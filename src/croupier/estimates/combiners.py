@@ -1,0 +1,221 @@
+"""Combiners: from a ledger to arm weights that sum to 1, and so to one estimate.
+
+A combiner is a function ``ledger -> weights`` of shape (K, d), or (K,) for all components alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.checks import shares_of
+from croupier.data.draws import Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import STRATA
+from croupier.errors import PlanError
+
+__all__ = [
+    "COMBINERS",
+    "Combiner",
+    "Pooled",
+    "Stratified",
+    "as_combiner",
+    "guarded",
+    "inverse_variance",
+    "mean",
+    "name_of",
+    "pool",
+    "weights_known_to",
+]
+
+Combiner: TypeAlias = Callable[[Ledger], Floats]
+
+_TINY: Final = float(np.finfo(float).tiny)
+
+#: Weights sum to 1 as nearly as this.
+_ROUNDING: Final = 1e-5
+
+
+def mean(ledger: Ledger) -> Floats:
+    """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
+    weights = np.broadcast_to(ledger.count[:, None], ledger.mean.shape)
+    return np.asarray(weights / weights.sum(axis=0))
+
+
+def inverse_variance(ledger: Ledger) -> Floats:
+    """Weight every draw by 1/(sample variance of its arm) (the paper's dashed lines).
+
+    A large gain where costs differ, and dangerous for skewed draws: there a small sample
+    variance goes with a small sample mean. An arm that never varied has nothing to be weighed by
+    and gets no weight; if none varied, the plain mean.
+    """
+    s2 = ledger.variance
+    n = np.broadcast_to(ledger.count[:, None], s2.shape)
+    precise = np.divide(n, s2, out=np.zeros_like(s2), where=s2 > 0)
+    precise = np.where((s2 > 0).any(axis=0), precise, n)
+    return np.asarray(precise / precise.sum(axis=0))
+
+
+def guarded(ledger: Ledger) -> Floats:
+    """Weight by inverse variance against the leading arm, with the benefit of the doubt.
+
+    The leader L is the arm with the most cost spent. An arm that looks worse than the leader is
+    forgiven 1.5 standard errors of its log-variance, one whose mean disagrees with the leader's
+    is taken to be worse than it looks, and no arm counts for more per cost than the leader:
+
+    - V_k = s2_k, or max(s2_L, s2_k exp(-1.5 sqrt(2/df_k + 2/df_L))) where s2_k > s2_L;
+    - V_k >= n_k max(|x_k - x_L| - 2 sqrt(s2_L/n_L), 0)^2/4; an arm that never varied has max V;
+    - weight_k ~ n_k min(d_k/d_L, s2_L/V_k), weight_L ~ n_L.
+
+    If the leader has not varied, the plain mean.
+    """
+    n = ledger.count[:, None]
+    leader = int(ledger.cost.argmax())
+    s2, x = ledger.variance, ledger.mean
+    s2_leader = s2[leader]
+    spread = 2 / ledger.df
+    forgiven = s2 * np.exp(-1.5 * np.sqrt(spread + spread[leader]))
+    v = np.where(s2 > s2_leader, np.maximum(s2_leader, forgiven), s2)
+    apart = np.abs(x - x[leader]) - 2 * np.sqrt(s2_leader / n[leader])
+    v = np.maximum(v, n * np.square(np.maximum(apart, 0.0)) / 4)
+    v = np.where(s2 == 0, v.max(axis=0), v)
+    price = ledger.price
+    price = np.where(np.isnan(price), 1.0, price)
+    weights = n * np.minimum((price / price[leader])[:, None], s2_leader / np.maximum(v, _TINY))
+    weights[leader] = n[leader]
+    weights = np.where(s2_leader > 0, weights, n)
+    return np.asarray(weights / weights.sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Stratified:
+    """Weigh the mean of every stratum by its known weight: mu = sum w_k mu_k.
+
+    Strata have means of their own, so how far apart these are says nothing about the error
+    (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.3). Until every stratum was drawn,
+    the others stand for it.
+    """
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", shares_of("weights", self.weights))
+
+    def __call__(self, ledger: Ledger) -> Floats:
+        """Return the weights, of the strata that were drawn."""
+        weights = np.array(self.weights)
+        if not ledger.fewest:
+            weights *= ledger.count > 0
+            weights /= weights.sum()
+        return weights
+
+
+#: Every combiner that has a name and needs nothing but the ledger.
+COMBINERS: dict[str, Combiner] = {
+    "guarded": guarded,
+    "mean": mean,
+    "inverse-variance": inverse_variance,
+}
+
+
+#: Those that leave all of the weight to an arm that was drawn alone.
+_FAIR: Final = tuple(COMBINERS.values())
+
+
+def as_combiner(combine: str | Combiner, weights: tuple[float, ...] | None = None) -> Combiner:
+    """Return a combiner from its name, for strata with their weights, or as it is.
+
+    >>> as_combiner("mean") is mean
+    True
+    """
+    if callable(combine):
+        return combine
+    if combine == STRATA and weights is not None:
+        return Stratified(weights)
+    if combine not in COMBINERS:
+        known = ", ".join(COMBINERS)
+        raise PlanError(
+            f"unknown combiner {combine!r}; the combiners are {known}, or a function of the ledger"
+        )
+    return COMBINERS[combine]
+
+
+def name_of(combiner: Combiner) -> str:
+    """Return the name under which a plan records a combiner."""
+    if isinstance(combiner, Stratified):
+        return STRATA
+    for name, known in COMBINERS.items():
+        if combiner is known:
+            return name
+    return f"{combiner.__module__}.{getattr(combiner, '__qualname__', type(combiner).__name__)}"
+
+
+def weights_known_to(combiner: Combiner) -> tuple[float, ...] | None:
+    """Return the weights of strata that a plan records; None where the arms share one mean."""
+    return combiner.weights if isinstance(combiner, Stratified) else None
+
+
+class Pooled(NamedTuple):
+    """One estimate of d components, relative and scaled like the ledger's means.
+
+    `variance` is q, `df` the effective degrees of freedom of q, `varies` says whether any arm
+    with a weight has varied: if none has, nothing is known about the error. `shared` says whether
+    the arms estimate one mean; strata do not.
+    """
+
+    mean: Floats
+    variance: Floats
+    df: Floats
+    varies: NDArray[np.bool_]
+    weights: Floats
+    draws: float
+    shared: bool = True
+
+
+def _alone(ledger: Ledger, arm: int) -> Pooled:
+    """Return what one arm by itself says: a sample mean."""
+    weights = np.zeros(ledger.mean.shape)
+    weights[arm] = 1.0
+    s2 = ledger.variance[arm]
+    draws = float(ledger.count[arm])
+    return Pooled(ledger.mean[arm].copy(), s2 / draws, ledger.df[arm], s2 > 0, weights, draws)
+
+
+def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
+    """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
+
+    The squared distance counts what the arms' own variances miss when they disagree; the
+    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata differ
+    anyway: theirs is left out, and their error is not known until each was drawn twice.
+    """
+    if np.count_nonzero(ledger.count) == 1 and combiner in _FAIR:
+        return _alone(ledger, int(ledger.count.argmax()))
+    weights = np.asarray(combiner(ledger), dtype=float)
+    if weights.ndim == 1:
+        weights = weights[:, None]
+    if weights.shape not in ((len(ledger), 1), ledger.mean.shape):
+        raise PlanError(
+            f"the combiner's weights must have the shape {ledger.mean.shape} or {(len(ledger),)}, "
+            f"got {weights.shape} from {combiner!r}"
+        )
+    if weights.shape != ledger.mean.shape:
+        weights = np.broadcast_to(weights, ledger.mean.shape)
+    total = weights.sum(axis=0)
+    if not (np.abs(total - 1) <= _ROUNDING).all():  # NaN is not close to anything
+        raise PlanError(f"the combiner's weights must sum to 1, got {total} from {combiner!r}")
+    x, s2 = ledger.mean, ledger.variance
+    n = np.maximum(ledger.count, 1)[:, None]
+    muhat = (weights * x).sum(axis=0)
+    shared = not isinstance(combiner, Stratified)
+    a = np.square(weights) * (s2 + np.square(x - muhat) if shared else s2) / n
+    q = a.sum(axis=0)
+    spread = (np.square(a) / ledger.df).sum(axis=0)
+    df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)
+    varies = np.asarray(((s2 > 0) & (weights != 0)).any(axis=0))
+    if not shared:
+        varies &= ledger.fewest > 1
+    return Pooled(muhat, q, df, varies, weights, ledger.draws, shared)

@@ -1,0 +1,231 @@
+"""What a result should make one doubt: do the arms agree, is the error bar worth anything?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+from croupier.data.extremes import Tail
+from croupier.data.ledger import Ledger
+from croupier.data.log_scale import EMPTY
+from croupier.data.plan import Plan
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.intervals import FEW
+
+__all__ = ["agreement", "doubts"]
+
+#: Arms that disagree this clearly do not do so by chance.
+_CLEARLY = 1e-3
+
+#: A bias of so many standard errors takes a percent from the coverage of a 95 % interval.
+_NOTICEABLE = 0.3
+
+
+def agreement(ledger: Ledger) -> tuple[Floats, int]:
+    """Return the p-value, per component, that all arms share one mean, and the arm most off.
+
+    Every arm that varies and whose variance is known (df >= 50) against the leader, by Welch's
+    t with the effective degrees of freedom, times the number of comparisons (Bonferroni). NaN
+    where there is nothing to compare. It finds gross errors, not small biases.
+    """
+    leader = int(ledger.cost.argmax())
+    p = np.full(ledger.mean.shape[1], np.nan)
+    if _is_alone(leader, ledger):
+        return p, leader
+    s2, df, x = ledger.sample_variance, ledger.df, ledger.mean
+    fit = (s2 > 0) & (df >= FEW)
+    tested = fit & fit[leader]
+    tested[leader] = False
+    if not tested.any():
+        return p, leader
+    error = s2 / np.maximum(ledger.count, 1)[:, None]
+    both = np.where(tested, error + error[leader], 1.0)
+    t = np.where(tested, np.abs(x - x[leader]) / np.sqrt(both), 0.0)
+    spread = np.square(error) / df + np.square(error[leader]) / df[leader]
+    welch = np.square(both) / np.where(tested, spread, 1.0)
+    tail = np.where(tested, _two_sided(t, welch), np.inf)
+    comparisons = tested.sum(axis=0)
+    known = comparisons > 0
+    p[known] = np.minimum(1.0, tail.min(axis=0)[known] * comparisons[known])
+    return p, int(tail.min(axis=1).argmin())
+
+
+def _is_alone(leader: int, ledger: Ledger) -> bool:
+    return bool(ledger.count[leader] == ledger.draws)
+
+
+def _two_sided(t: Floats, df: Floats) -> Floats:
+    """Return P(|T| > t) for Student's t, by Wallace's normal score (Ann. Math. Stat. 30, 1959).
+
+    Better than 1 % for df >= 50, at a thousandth of the time that an import of scipy takes.
+    """
+    score = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * np.log1p(np.square(t) / df))
+    return np.asarray(np.vectorize(math.erfc, otypes=[float])(score / math.sqrt(2)))
+
+
+def doubts(
+    plan: Plan,
+    ledger: Ledger,
+    pooled: Pooled,
+    tails: Mapping[int, Tail],
+) -> tuple[list[str], Floats]:
+    """Return the warnings that a result carries, and the agreement of its arms."""
+    warnings = []
+    names, varies = plan.names, pooled.varies
+    p, odd = agreement(ledger) if pooled.shared else (np.full(varies.shape, np.nan), 0)
+    known = pooled.df if (everywhere := bool(varies.all())) else pooled.df[varies]
+    if not everywhere:
+        warnings.append(_nothing_varies(ledger, pooled))
+    if known.size and (least := known.min()) < FEW:
+        warnings.append(
+            f"the error bar rests on {least:.0f} effective degrees of freedom "
+            "and may be too short: draw more"
+        )
+    if known.size and ledger.draws < 2 * len(names):
+        warnings.append(
+            f"{int(ledger.draws)} draws do not suffice to draw each of {len(names)} arms twice: "
+            "which arm is best is a guess, and the error bar is worth little; "
+            f"give a budget of at least {10 * len(names)} draws"
+        )
+    weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
+    warnings.extend(_flat(names, ledger, varies, weights))
+    low = float(np.fmin.reduce(p)) * len(p)  # NaN, if nothing could be tested
+    if low < _CLEARLY:
+        leader = names[int(ledger.cost.argmax())]
+        warnings.append(
+            f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
+            "same mean, so at least one of them is biased and so may the answer be"
+        )
+    elif pooled.shared and (far := _far_off(ledger)):
+        warnings.append(
+            f"far from the leading arm: {_listed(names, far)}; too few draws for a test, but that "
+            "arm is biased, or has not seen its tail: compare with policy='uniform'"
+        )
+    if plan.policy["name"] == "mc-ucb" and not pooled.shared:
+        warnings.extend(_followed(ledger, pooled))
+    warnings.extend(_heavy(plan, pooled, tails))
+    return warnings, p
+
+
+def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
+    draws, arms = int(ledger.draws), len(ledger)
+    if ledger.count.max() < 2:
+        return (
+            f"{draws} draw{'s' * (draws != 1)} for {arms} arm{'s' * (arms != 1)}: no arm was drawn "
+            "twice, so nothing is known about the error; give a larger budget"
+        )
+    if not pooled.shared and ledger.fewest < 2:
+        return (
+            f"{int((ledger.count < 2).sum())} of {arms} strata were not drawn twice, so nothing is "
+            f"known about the error; give a budget of at least {10 * arms} draws"
+        )
+
+    flat = int((~pooled.varies).argmax())
+    where = f" in component {flat}" if pooled.varies.any() else ""
+    if ledger.exponent[flat] == EMPTY:
+        return (
+            f"no draw had a value above 0{where} (every log is -inf), so nothing is known about "
+            "the answer or its error: it is 0, or every arm has missed where it is not"
+        )
+    what = f"no arm has varied{where}"
+    return (
+        f"{what}, so nothing is known about the error: either the answer is exact, "
+        "or every arm has missed a rare event"
+    )
+
+
+def _shown(p: float) -> str:
+    return f"p = {p:.1g}" if p > 1e-99 else "p < 1e-99"
+
+
+def _flat(
+    names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_], weights: Floats
+) -> list[str]:
+    """Warn of arms that never varied, in all components or in one that has a weight."""
+    still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
+    if not still.any():
+        return []
+    found = []
+    if varies.any() and (flat := _where(still.all(axis=1))):
+        found.append(
+            f"never varied: {_listed(names, flat)}, in {int(ledger.count[flat].sum()):,} draws; "
+            "that may be a rare event not seen yet"
+        )
+    alive = still & ~still.all(axis=1, keepdims=True)
+    for j in _where(varies & (weights > 0) & alive.any(axis=0)):
+        found.append(
+            f"never varied in component {j}: {_listed(names, _where(alive[:, j]))}; "
+            "if that arm is exact there, "
+            "objective= with a weight of 0 leaves the component out of the allocation"
+        )
+    return found
+
+
+def _far_off(ledger: Ledger) -> list[int]:
+    """Return the arms more than ten joint standard errors from the leader, untested or not."""
+    leader = int(ledger.cost.argmax())
+    if _is_alone(leader, ledger):
+        return []
+    error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
+    apart = np.abs(ledger.mean - ledger.mean[leader])
+    far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
+    return _where(far.any(axis=1))
+
+
+def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
+    """Warn of the bias of strata whose counts follow their own standard deviations.
+
+    The sum of the draws less n_k mu_k has the mean 0, so the bias of the mean of a stratum is
+    -Cov(n_k, x_k)/n_k. With n_k ~ s_k that is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n: where
+    draws are skewed, those that have not shown their tail are not drawn again.
+    """
+    s2, n = ledger.variance, np.maximum(ledger.count, 1)[:, None]
+    part = pooled.weights * np.sqrt(s2)
+    others = 1 - part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
+    skew = np.divide(ledger.moments[2] / n, s2, out=np.zeros_like(s2), where=s2 > 0)
+    bias = (pooled.weights * others * skew / (2 * n)).sum(axis=0)
+    error = np.sqrt(np.where(pooled.varies, pooled.variance, np.inf))
+    off = bias / error
+    worst = float(off[np.abs(off).argmax()])
+    if abs(worst) < _NOTICEABLE:
+        return []
+    return [
+        f"the strata are skewed, and their draws follow what was drawn: the estimate may be about "
+        f"{abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; draw more, "
+        "use fewer strata, or policy='proportional'"
+    ]
+
+
+def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
+    """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
+    # Of strata, a weight says little about a part in the error: all of them count.
+    enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
+    counted = [arm for arm in _where((pooled.weights >= enough).any(axis=1)) if arm in tails]
+    shapes = {}
+    for arm in counted:
+        shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()
+        shapes[arm] = float(np.fmax.reduce(shape))  # NaN, if nothing is known
+    found = [arm for arm in counted if shapes[arm] > 0.5]
+    if not found:
+        return []
+    worst = max(shapes[arm] for arm in found)
+    sure = "looks infinite" if worst > 0.7 else "may be infinite"
+    return [
+        f"the variance of {_listed(plan.names, found)} {sure}, or its largest draws have not been "
+        f"seen yet (Pareto shape of the extreme draws {worst:.2f}, above 0.5): the error bar is "
+        "not to be trusted"
+    ]
+
+
+def _where(mask: np.ndarray) -> list[int]:
+    found: list[int] = mask.nonzero()[0].tolist()
+    return found
+
+
+def _listed(names: Sequence[str], arms: Sequence[int]) -> str:
+    shown = ", ".join(repr(names[k]) for k in arms[:3])
+    return shown if len(arms) <= 3 else f"{shown} and {len(arms) - 3} more arms"

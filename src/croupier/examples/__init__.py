@@ -1,0 +1,1 @@
+"""Problems that croupier is shown with."""

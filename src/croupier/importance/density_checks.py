@@ -1,0 +1,99 @@
+"""Suspicion: what the densities at the points of a family tell of mistakes in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.importance.points import log_mixture
+
+__all__ = ["suspicions"]
+
+#: Standard errors beyond which something is said: a chance of one in two million.
+_BEYOND: Final = 5.0
+
+#: A mean of p/q that differs from 1 by less than this is nothing that anybody would mind.
+_GAP: Final = 1e-3
+
+#: Places where p is 0 that no draw has shown may put the mean above 1 by 20/n, once in e^20.
+_UNSEEN: Final = 20.0
+
+
+def suspicions(
+    log_p: Floats,
+    log_q: Floats,
+    source: np.ndarray,
+    names: Sequence[str],
+    *,
+    normalised: bool,
+) -> list[str]:
+    """Return what is wrong with a family, as far as its points can tell; nothing if all is well.
+
+    Under the mixture q of what was drawn, q_j/q has the mean 1 for every proposal whose points
+    follow its density, and p/q has the mean 1 if p is normalised and the mixture reaches all of
+    it. `log_p` (n,) and `log_q` (n, J) are log densities, `source` (n,) the proposals that drew.
+    For any two proposals, q_j/q has the same mean over the points of q_k as q_k/q over those of
+    q_j: where that fails most is the proposal to blame.
+
+    >>> rng = np.random.default_rng(7)
+    >>> x = np.concatenate((rng.normal(0, 1, 500), rng.normal(2, 1, 500)))
+    >>> log_q = -0.5 * np.square(x[:, None] - [0, 3])
+    >>> source = np.repeat([0, 1], 500)
+    >>> suspicions(log_q[:, 0], log_q, source, ["a", "b"], normalised=True)[0][:51]
+    "'a' or 'b': its points do not follow its density, o"
+    """
+    count = np.bincount(source, minlength=log_q.shape[1]).astype(float)
+    drawn = np.flatnonzero(count > 1)
+    mixture = log_mixture(log_q, count / len(source))
+    H = np.exp(log_q[:, drawn] - mixture[:, None])
+    mean, error = _stratified(H, source, drawn)
+    z = np.divide(mean - 1, error, out=np.zeros_like(mean), where=error > 0)
+    found = []
+    if (np.abs(z) > _BEYOND).any():
+        blamed = " or ".join(repr(names[drawn[j]]) for j in _to_blame(H, source, drawn))
+        worst = int(np.abs(z).argmax())
+        found.append(
+            f"{blamed}: its points do not follow its density, or its density is not normalised, "
+            f"and every estimate is biased: the mean of q/mixture must be 1, and is "
+            f"{mean[worst]:.4g} for {names[drawn[worst]]!r} ({z[worst]:+.1f} standard errors)"
+        )
+    elif normalised:
+        weight = np.exp(log_p - mixture)[:, None]
+        mean, error = _stratified(weight, source, drawn)
+        if mean[0] < 1 - max(_BEYOND * float(error[0]), _GAP):
+            found.append(
+                f"no proposal reaches all of the target: the mean of p/mixture is {mean[0]:.4g} "
+                f"where it must be 1, so {1 - mean[0]:.3g} of the target was never drawn: "
+                "add a wider proposal, or mend a density that is not normalised"
+            )
+        elif mean[0] > 1 + max(_BEYOND * float(error[0]), _GAP, _UNSEEN / len(source)):
+            found.append(
+                "the points do not follow the densities, or a density is not normalised, and "
+                f"every estimate is biased: the mean of p/mixture must be 1, and is {mean[0]:.4g}"
+            )
+    return found
+
+
+def _stratified(x: Floats, source: np.ndarray, drawn: np.ndarray) -> tuple[Floats, Floats]:
+    """Return the means of x (n, ...) over all points, and their errors: the counts are fixed."""
+    variance = np.zeros(x.shape[1:])
+    for j in drawn:
+        part = x[source == j]
+        variance += len(part) * part.var(axis=0, ddof=1)
+    return x.mean(axis=0), np.sqrt(variance) / len(x)
+
+
+def _to_blame(H: Floats, source: np.ndarray, drawn: np.ndarray) -> list[int]:
+    """Return the proposals whose means differ most from what they are the other way round.
+
+    Of two proposals nobody can tell which one errs.
+    """
+    mean = np.array([H[source == j].mean(axis=0) for j in drawn])
+    error2 = np.array([H[source == j].var(axis=0, ddof=1) / np.sum(source == j) for j in drawn])
+    both = error2 + error2.T
+    z2 = np.divide(np.square(mean - mean.T), both, out=np.zeros_like(both), where=both > 0)
+    blame = z2.sum(axis=0)
+    return [int(j) for j in np.flatnonzero(blame >= 0.9 * blame.max())]

@@ -1,0 +1,128 @@
+"""What a mixture draws: the arm of a proposal, all draws as arrays, and a normal fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.data.draws import Draws, Floats, Outcome
+from croupier.importance.mixing import Ints
+from croupier.importance.points import Normal, Points
+
+if TYPE_CHECKING:
+    from croupier.importance.family import Family
+
+__all__ = ["Proposed", "Seen", "extra_of", "fitted", "gathered", "joined", "tuned_names"]
+
+#: A fitted normal is wider than what it was fitted to, so that its tails reach.
+_WIDER: Final = 1.1
+
+#: No value of a draw is larger, in logarithms: it stands in the row of its proposal only.
+_LARGEST_LOG: Final = 690.0
+
+
+def tuned_names(names: Sequence[str], tune: int) -> tuple[str, ...]:
+    """Return the names of the proposals that will be fitted, none of which is taken."""
+    prefix = "tuned"
+    while any(name.startswith(f"{prefix} ") for name in names):
+        prefix += "'"
+    return tuple(f"{prefix} {k + 1}" for k in range(tune))
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The arm of a proposal: the values f p/q for the ledger, the points for the table.
+
+    The state says which round it is, and of a fitted proposal its normal distribution.
+    """
+
+    family: Family
+    proposal: int
+    name: str
+    cost: float | None
+
+    def start(self) -> Mapping[str, Any]:
+        """Return what a batch needs to know before any was drawn."""
+        return {"round": 0}
+
+    def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
+        """Return the values of `size` points, and the points as the extra."""
+        if "mean" in state:
+            normal = Normal(state["mean"], state["root"])
+            points = self.family.points(rng, size, normal, self.name)
+            log_own = normal.logpdf(points.statistic)
+        else:
+            points = self.family.points(rng, size, self.proposal)
+            log_own = points.log_q[:, self.proposal]
+        log_value = np.where(points.sign == 0, -np.inf, points.log_size - log_own)
+        values = points.sign * np.exp(np.minimum(log_value, _LARGEST_LOG))
+        return Draws(values, self.cost, {**state, **points._asdict()})
+
+    def learn(self, state: Mapping[str, Any], extra: Any) -> Mapping[str, Any]:
+        """Return the state as it was: what is learned, the table learns."""
+        return state
+
+
+class Seen(NamedTuple):
+    """All that was drawn, in ticket order; `own` is the proposal and `round` the round of each."""
+
+    points: Points
+    own: Ints
+    round: Ints
+
+
+def extra_of(outcome: Outcome) -> Mapping[str, Any]:
+    """Return what the arm of an outcome had to say: its state and its points."""
+    (extra,) = outcome.extra["arm"]
+    found: Mapping[str, Any] = extra
+    return found
+
+
+def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
+    """Return the points of outcomes as arrays, in their order."""
+    extras = [extra_of(outcome) for outcome in outcomes]
+    sizes = [outcome.size for outcome in outcomes]
+    points = Points(*(np.concatenate([e[name] for e in extras]) for name in Points._fields))
+    own = np.repeat([index[outcome.arm] for outcome in outcomes], sizes)
+    return Seen(points, own, np.repeat([e["round"] for e in extras], sizes))
+
+
+def joined(first: Seen, second: Seen) -> Seen:
+    """Return two stretches of draws as one."""
+    pairs = zip(first.points, second.points, strict=True)
+    points = Points(*(np.concatenate(pair) for pair in pairs))
+    own = np.concatenate((first.own, second.own))
+    return Seen(points, own, np.concatenate((first.round, second.round)))
+
+
+def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
+    """Return the normal with the weighed mean of a statistic (n, m) and 1.1 times its spread.
+
+    Weighed by |f p/q|, it is the normal distribution nearest to the best proposal of all, |f| p
+    (cross-entropy: Rubinstein and Kroese 2004). A covariance of few draws is shrunk towards its
+    diagonal. None where the draws do not tell.
+
+    >>> fitted(np.array([[0.0], [2.0]]), np.array([1.0, 1.0])).root
+    array([[1.1]])
+    """
+    total = float(weight.sum())
+    if not total > 0:
+        return None
+    w, m = weight / total, statistic.shape[1]
+    effective = 1 / float(np.square(w).sum())
+    centre = w @ statistic
+    if not spread:
+        return Normal(centre)
+    away = statistic - centre
+    with np.errstate(over="ignore", invalid="ignore"):
+        covariance = (away * w[:, None]).T @ away
+    each = np.diag(covariance)
+    if effective < 1.5 or not (each > 0).all() or not np.isfinite(covariance).all():
+        return None
+    if m > 1:
+        shrunk = m / (m + effective)
+        covariance = (1 - shrunk) * covariance + shrunk * np.diag(each)
+    return Normal(centre, _WIDER * np.linalg.cholesky(covariance))

@@ -1,0 +1,135 @@
+"""stratify: one budget for strata with known weights; the table is the Allocator's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+
+import numpy as np
+
+from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.checks import known_settings
+from croupier.data.draws import Floats
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Stratified
+from croupier.policies import MCUCB, Policy
+from croupier.policies.base import objective_weights
+from croupier.results.result import Result
+from croupier.running.estimate import ArmSettings, estimate
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = ["optimal_shares", "regret", "stratify"]
+
+
+def stratify(
+    strata: Mapping[str, ArmLike] | Iterable[ArmLike],
+    weights: Mapping[str, float] | Sequence[float],
+    *,
+    policy: str | Policy = MCUCB.name,
+    **settings: Unpack[ArmSettings],
+) -> Result:
+    """Spend a budget on strata with known weights, most where it takes most from the error.
+
+    The estimate is mu = sum w_k mu_k, the weighted sum of the means of the strata, which are
+    quantities of their own; its standard error is sqrt(sum w_k^2 s_k^2/n_k).
+
+    Args:
+        strata: As the arms of `estimate`: each draws from one stratum only.
+        weights: The probability of each stratum, by name or in the order of the strata; above 0,
+            with the sum 1.
+        policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
+            or a policy of your own. The others look for one best arm, which strata do not have.
+        **settings: Budgets, tolerances and all the rest as in `estimate`, but for `combine`.
+
+    Returns:
+        A `Result`. Its rows have the weights of the strata, and as efficiency what one more draw
+        of a stratum would add to the precision, per cost, relative to the best: all are 1 where
+        the allocation is optimal. See also `croupier.running.stratify.regret`.
+
+    >>> import croupier as cr
+    >>> def low(rng, size):
+    ...     return np.exp(rng.uniform(0.0, 0.5, size))
+    >>> def high(rng, size):
+    ...     return np.exp(rng.uniform(0.5, 1.0, size))
+    >>> result = cr.stratify([low, high], [0.5, 0.5], draws=10_000, rng=7)
+    >>> round(result.value, 2), result.draws, result.arms["high"].share > 0.6
+    (1.72, 10000, True)
+    """
+    named = as_arms(strata)
+    if "combine" in settings:
+        raise PlanError("strata are combined by their weights: leave combine out")
+    known_settings("stratify", settings, ("policy", *ArmSettings.__annotations__))
+    combiner = Stratified(_in_order(named, weights))
+    return estimate(named, policy=policy, combine=combiner, **settings)
+
+
+def _in_order(strata: Sequence[Arm], weights: Any) -> tuple[float, ...]:
+    names = [str(stratum.name) for stratum in strata]
+    if isinstance(weights, Mapping):
+        if differing := set(names) ^ set(weights):
+            raise PlanError(
+                f"weights must have the names of the strata, {', '.join(names)}; "
+                f"only in one of them: {', '.join(sorted(map(str, differing)))}"
+            )
+        return tuple(weights[name] for name in names)
+    if weights is None or isinstance(weights, str):
+        raise PlanError(f"weights must be one number for each of {', '.join(names)}: {weights!r}")
+    return weights  # type: ignore[no-any-return]  # checked where they are used
+
+
+class _Known(NamedTuple):
+    """What a result knows of its strata, (K,) each."""
+
+    draws: Floats
+    price: Floats
+    part: Floats  # w_k s_k
+
+
+def _known(result: Result) -> _Known:
+    ledger, plan = result._ledger, result.plan
+    if plan.weights is None:
+        raise PlanError(f"this is for the results of stratify, got combine={plan.combine!r}")
+    s2 = ledger.variance
+    s = np.sqrt(s2 @ objective_weights(plan, ledger, s2))
+    return _Known(ledger.count, ledger.price, np.array(plan.weights) * s)
+
+
+def optimal_shares(result: Result) -> dict[str, float]:
+    """Return the shares of the cost that were optimal: ~ w_k s_k sqrt(c_k), c_k cost per draw.
+
+    Neyman's allocation (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.5), with the
+    standard deviations and costs that the run itself found; NaN while no stratum has varied.
+
+    >>> import croupier as cr
+    >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
+    >>> shares = optimal_shares(cr.stratify(parts, [0.5, 0.5], draws=10_000, rng=7))
+    >>> {name: round(share, 2) for name, share in shares.items()}
+    {'1': 0.25, '3': 0.75}
+    """
+    _, price, part = _known(result)
+    share = part * np.sqrt(price)
+    total = share.sum()
+    share = share / total if total else np.full(len(share), np.nan)
+    return dict(zip(result.plan.names, share.tolist(), strict=True))
+
+
+def regret(result: Result) -> float:
+    """Return how much more variance the estimate has than with the optimal static allocation.
+
+    C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with C = sum n_k c_k the cost (the
+    draws, where each costs 1): 0 is the best, 0.05 is 5 % more. In hindsight, with the standard
+    deviations and costs that the run itself found; NaN while no stratum has varied.
+
+    >>> import croupier as cr
+    >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
+    >>> 0 <= regret(cr.stratify(parts, [0.5, 0.5], draws=10_000, rng=7)) < 0.01
+    True
+    """
+    n, price, part = _known(result)
+    best = float(part @ np.sqrt(price)) ** 2
+    if not best or not n.all():
+        return float("nan")
+    # By Cauchy's inequality never below 0, but for rounding.
+    return max(float((n @ price) * (np.square(part) / n).sum()) / best - 1, 0.0)

@@ -1,0 +1,1 @@
+"""What a run is played at: anything with ask, tell and result, by the kind of table."""
