@@ -56,9 +56,9 @@ def _equal(job: tuple[str, int, int]) -> list[float]:
     name, budget, seed = job
     family = FAMILIES[name]
     result = cr.estimate(family.named(), cost=budget, policy="uniform", rng=seed, progress=False)
-    ledger = result._ledger
+    ledger = result.basis.ledger
     pooled = (pool(ledger, combiner) for combiner in COMBINERS.values())
-    return [float(ledger.value_of(one.mean)[0]) - family.mean for one in pooled]
+    return [float(ledger.scale.value_of(one.mean)[0]) - family.mean for one in pooled]
 
 
 def _deadline(job: tuple[str, int, int]) -> tuple[float, float, float, bool]:

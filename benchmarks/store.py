@@ -59,15 +59,15 @@ def filled(path: Path, outcomes: int, batch: str, size: int) -> None:
     arms = {"rough": cr.Arm(normal(1.0), "rough"), "fine": cr.Arm(normal(0.1), "fine")}
     with Log(cr.Store(path, durability="normal")) as log:
         log.begin(table)
-        while table.asked < outcomes:
+        while table.tickets.asked < outcomes:
             group = []
-            for _ in range(min(GROUP, outcomes - table.asked)):
+            for _ in range(min(GROUP, outcomes - table.tickets.asked)):
                 asked = table.ask(size)
                 assert asked is not None
                 group.append(perform(table.plan, arms[asked.arm], asked))
                 table.tell(group[-1])
-            log.append(*group, seconds=float(table.asked))
-            log.snapshot(table, table.asked)
+            log.append(*group, seconds=float(table.tickets.asked))
+            log.snapshot(table, table.tickets.asked)
 
 
 def reopening(outcomes: int, batch: str, size: int) -> tuple[float, float, float]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from croupier.results.result import Result
     from croupier.running.estimate import estimate
     from croupier.running.merging import merge
+    from croupier.running.playing import play
     from croupier.running.stratify import stratify
     from croupier.simulator.simulation import simulate
     from croupier.store.log import Store
@@ -56,6 +57,7 @@ __all__ = [
     "importance",
     "merge",
     "open_run",
+    "play",
     "policies",
     "scalar",
     "simulate",
@@ -71,9 +73,10 @@ _HOMES = {
     "data.draws": ("Batch", "Draws", "Outcome"),
     "data.plan": ("Plan",),
     "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),
-    "running.merging": ("merge",),
     "results.result": ("Result",),
     "running.estimate": ("estimate",),
+    "running.merging": ("merge",),
+    "running.playing": ("play",),
     "running.stratify": ("stratify",),
     "simulator.simulation": ("simulate",),
     "store.log": ("Store",),

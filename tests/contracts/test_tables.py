@@ -17,6 +17,7 @@ from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit
+from croupier.tables.base import restore
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -79,14 +80,13 @@ def mixture() -> Game:
     """A mixture of 20 proposals in equal proportions: every round has 20 tickets."""
     family = Family.tilted(lambda x: np.maximum(x[:, 0] - 1, 0), np.linspace(-1, 3, 20))
     arms = {name: cr.Arm(Proposed(family, k, name, None)) for k, name in enumerate(family.names)}
-    policy = {
-        "name": "mixture", "proportions": "equal", "tune": 0, "spread": True, "rounds": "pooled",
-        "normalised": True,
+    settings = {
+        "proportions": "equal", "tune": 0, "spread": True, "rounds": "pooled", "normalised": True,
     }  # fmt: skip
 
     def make(width: int) -> Mixture:
         return Mixture(
-            cr.Plan(names=tuple(arms), seed=7, policy=policy, combine="mixture", width=width)
+            cr.Plan(names=tuple(arms), seed=7, table="mixture", settings=settings, width=width)
         )
 
     return Game(make, lambda table, batch: perform(table.plan, arms[batch.arm], batch))
@@ -136,7 +136,7 @@ def shuffled(seed: int) -> Callable[[int], int]:
 @every
 def test_a_table_has_all_that_the_loop_plays(game: Game) -> None:
     table = game.make(3)
-    assert table.width == 3
+    assert table.tickets.width == 3
     wanted = [name for name, _ in inspect.getmembers(cr.Table, inspect.isfunction)]
     for name in wanted:
         if not name.startswith("_"):
@@ -168,7 +168,7 @@ def test_what_was_told_is_restored_to_the_identical_result(
     table, outcomes = play(game, 100, width, shuffled(7))
     again = game.make(width)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.ticket):
-        again.restore(outcome)
+        restore(again, outcome)
     assert bits(again.result()) == bits(table.result())
     assert again.ask() == table.ask()
 
@@ -181,7 +181,7 @@ def test_a_restored_run_goes_on_as_if_nothing_had_happened(
     whole, outcomes = play(game, 100, width, in_order)
     again, told = game.make(width), 40
     for outcome in outcomes[:told]:
-        again.restore(outcome)
+        restore(again, outcome)
     way: list[cr.Outcome] = []
     while told < 100:
         while told + len(way) < 100 and len(way) < width:
@@ -203,7 +203,7 @@ def test_a_batch_that_the_budget_cut_is_restored_with_its_own_size(game: Game, b
     table.tell(outcomes[-1])
     again = game.make(1)
     for outcome in outcomes:
-        again.restore(outcome)
+        restore(again, outcome)
     assert bits(again.result()) == bits(table.result())
 
 
@@ -212,7 +212,7 @@ def test_outcomes_are_restored_in_ticket_order_only(game: Game) -> None:
     _, outcomes = play(game, 3, 1, in_order)
     table = game.make(1)
     with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before 0"):
-        table.restore(outcomes[2])
+        restore(table, outcomes[2])
 
 
 @every

@@ -60,8 +60,8 @@ def drawn(table: cr.Allocator, batch: cr.Batch) -> cr.Outcome:
 def uninterrupted(width: int, tickets: int) -> cr.Allocator:
     """The model: one batch after the other, told in their order, in one process."""
     table, way = new_table(width), list[cr.Batch]()
-    while table.asked < tickets or way:
-        while table.asked < tickets and len(way) < width:
+    while table.tickets.asked < tickets or way:
+        while table.tickets.asked < tickets and len(way) < width:
             asked = table.ask()
             assert asked is not None
             way.append(asked)
@@ -92,8 +92,8 @@ class Machine(RuleBasedStateMachine):
         self.away = {batch.ticket: batch for batch in self.table.out}
         for batch in self.table.out:
             self._again(batch)
-        while self.log.behind(self.table.asked):
-            found = self.log.stored(self.table.asked)
+        while self.log.behind(self.table.tickets.asked):
+            found = self.log.stored(self.table.tickets.asked)
             batch = self.table.ask() if found is None else self.table.ask_again(found[0])
             assert batch is not None
             self.away[batch.ticket] = batch
@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
             self.table.tell(found[0])
             del self.away[batch.ticket]
 
-    @precondition(lambda self: len(self.away) < self.width and self.table.asked < MOST)
+    @precondition(lambda self: len(self.away) < self.width and self.table.tickets.asked < MOST)
     @rule(target=out)
     def ask(self) -> tuple[int, int]:
         batch = self.table.ask()
@@ -161,8 +161,8 @@ class Machine(RuleBasedStateMachine):
         try:
             self.killed()
             tickets = max(self.kept, default=0) + 5
-            while self.away or self.table.asked < tickets:
-                while self.table.asked < tickets and len(self.away) < self.width:
+            while self.away or self.table.tickets.asked < tickets:
+                while self.table.tickets.asked < tickets and len(self.away) < self.width:
                     if (batch := self.table.ask()) is None:
                         break
                     self.away[batch.ticket] = batch

@@ -739,7 +739,7 @@ def test_a_second_interrupt_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
         yield from rest(pool, seconds)
         rested.append(seconds)
 
-    monkeypatch.setattr("croupier.running.estimate.GRACE", 3600.0)
+    monkeypatch.setattr("croupier.running.loop.GRACE", 3600.0)
     monkeypatch.setattr(pools.Pool, "rest", resting)
     with pytest.raises(KeyboardInterrupt):
         cr.estimate({"a": sleepy(11)}, draws=1000, rng=7, width=4, callback=tired, workers=4)

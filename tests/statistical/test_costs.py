@@ -35,8 +35,10 @@ def test_inverse_variance_weights_beat_plain_ones_by_a_fifth_where_draws_are_equ
     errors = np.empty((2, runs))
     for seed in range(runs):
         result = cr.estimate(family.named(), cost=1_000, policy="uniform", rng=seed, progress=False)
-        ledger = result._ledger
-        values = (ledger.value_of(pool(ledger, one).mean)[0] for one in (inverse_variance, mean))
+        ledger = result.basis.ledger
+        values = (
+            ledger.scale.value_of(pool(ledger, one).mean)[0] for one in (inverse_variance, mean)
+        )
         errors[:, seed] = np.square(np.array([*values]) - family.mean)
     gain = 0.8 * errors[1] - errors[0]  # on the same draws
     assert gain.mean() > 3 * gain.std() / np.sqrt(runs)

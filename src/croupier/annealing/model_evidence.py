@@ -28,15 +28,16 @@ from croupier.annealing.prior_checks import check_law, check_mass
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
 from croupier.annealing.slices import Slice
 from croupier.annealing.walks import Autoregression, RandomWalk
-from croupier.arms.base import ArmLike
-from croupier.checks import count_of, fraction_of, known_settings, positive
+from croupier.arms.base import as_arms
+from croupier.checks import count_of, fraction_of
 from croupier.data.plan import Batching
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
 from croupier.results.result import Result
-from croupier.running.estimate import ArmSettings, budget_of, estimate
+from croupier.running.estimate import Dealing, deal
+from croupier.running.settings import ArmOptions, RunSettings, split_options
 
 __all__ = ["evidence", "ladder"]
 
@@ -85,7 +86,7 @@ def evidence(
     vectorised: bool | None = None,
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
-    **settings: Unpack[ArmSettings],
+    **settings: Unpack[ArmOptions],
 ) -> Result:
     """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
 
@@ -126,10 +127,9 @@ def evidence(
     >>> bool(abs(result.log_value - truth) < 4 * result.log_stderr)
     True
     """
-    known_settings("evidence", settings, _KNOWN)
-    if settings.get("log", True) is not True:
+    around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
+    if own.pop("log", True) is not True:
         raise PlanError("the evidence is estimated in logs: leave log out")
-    budget = budget_of(settings.get("draws"), settings.get("seconds"), settings.get("cost"))
     arms = ladder(
         log_likelihood,
         prior,
@@ -138,31 +138,22 @@ def evidence(
         kernel=kernel,
         sweeps=sweeps,
         vectorised=vectorised,
-        cost="evaluations" if budget.cost is not None else None,
-        precision=_precision(settings),
-        most=budget.draws,
+        cost="evaluations" if around.budget.cost is not None else None,
+        precision=None if "batch" in own else _precision(around),
+        most=around.budget.draws,
     )
-    settings.setdefault("batch", _opening(arms, budget.cost))
-    settings["log"] = True
-    named: list[ArmLike] = list(arms)
-    return estimate(named, policy=policy, combine=combine, **settings)
+    own.setdefault("batch", _opening(arms, around.budget.cost))
+    dealing = Dealing(policy=policy, combine=combine, log=True, **own)
+    return deal(as_arms(list(arms)), around, dealing)
 
 
-#: Every keyword of `evidence`.
-_KNOWN: Final = (*(evidence.__kwdefaults__ or ()), *ArmSettings.__annotations__)
-
-
-def _precision(settings: ArmSettings) -> float | None:
+def _precision(around: RunSettings) -> float | None:
     """Return the standard error of log Z that stops a run, None if none does or is known."""
-    given = (("atol", settings.get("atol")), ("rtol", settings.get("rtol")))
-    known = [positive(name, value, zero=True) for name, value in given if value is not None]
-    wanted = max(known, default=0.0)
+    wanted = max(around.tolerance.atol or 0.0, around.tolerance.rtol or 0.0)
     # A stored run may go on with another tolerance, and must have the same arms then.
-    otherwise = ("anytime", "batch", "cost", "store")
-    if not wanted or any(settings.get(name) for name in otherwise):
+    if not wanted or around.anytime or around.store or around.budget.cost:
         return None
-    confidence = fraction_of("confidence", settings.get("confidence", 0.95))
-    return wanted / ManyLooks.quantile(confidence)
+    return wanted / ManyLooks.quantile(fraction_of("confidence", around.confidence))
 
 
 def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
@@ -173,7 +164,7 @@ def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
     if not model.vectorised and not is_compiled(model.log_likelihood):
         return "growing"
     each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
-    most = _EVALUATIONS if cost is None else _FIRST * positive("cost", cost)
+    most = _EVALUATIONS if cost is None else _FIRST * cost
     return int(np.clip(most / each, 4, OPENING))
 
 

@@ -1,5 +1,5 @@
 """Arms: what can be drawn from."""
 
-from croupier.arms.base import Arm, ArmLike, Learner, as_arms, scalar
+from croupier.arms.base import Arm, ArmLike, Guided, Learner, as_arms, scalar
 
-__all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]
+__all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "scalar"]

@@ -14,13 +14,20 @@ from croupier.checks import Range, positive, range_of, unique_names
 from croupier.data.draws import Draws
 from croupier.errors import PlanError
 
-__all__ = ["Arm", "ArmLike", "Learner", "as_arms", "scalar"]
+__all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "scalar"]
 
 #: The flags of code that is not run by a call.
 _NOT_AT_ONCE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
-class Learner(Protocol):
+class Guided(Protocol):
+    """An arm whose draws depend on a state that comes with every batch, from its table."""
+
+    def draw(self, rng: np.random.Generator, size: int, state: Any) -> Any:
+        """Return `size` values, unbiased whatever the state, or `Draws(values, extra=...)`."""
+
+
+class Learner(Guided, Protocol):
     """An arm that learns from its own draws: VEGAS-like grids, adaptive proposals.
 
     A batch is drawn with the state that its arm had when the batch was decided, so each batch
@@ -29,9 +36,6 @@ class Learner(Protocol):
 
     def start(self) -> Any:
         """Return the state before any draw."""
-
-    def draw(self, rng: np.random.Generator, size: int, state: Any) -> Any:
-        """Return `size` values, unbiased whatever the state, or `Draws(values, extra=...)`."""
 
     def learn(self, state: Any, extra: Any) -> Any:
         """Return the next state from the `extra` of one call; must not change the old one."""
@@ -58,7 +62,7 @@ class Arm:
     1000
     """
 
-    draw: DrawFunction | Learner
+    draw: DrawFunction | Guided
     name: str | None = None
     bounds: Range | None = None
     cost_bounds: Range | None = None
@@ -72,9 +76,21 @@ class Arm:
         object.__setattr__(self, "cost_bounds", range_of("cost_bounds", self.cost_bounds))
         if self.name is not None and not isinstance(self.name, str):
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
-        learner = self.learner
-        draw = self.draw if learner is None else getattr(learner, "draw", None)
-        _check_callable(self.name, draw, learner)
+        draw = getattr(self.draw, "draw", None) if self.guided else self.draw
+        _check_callable(self.name, draw, self.guided)
+
+    @property
+    def guided(self) -> bool:
+        """Whether a call has a state as its third argument."""
+        draw = self.draw
+        return hasattr(draw, "learn") or (hasattr(draw, "draw") and not callable(draw))
+
+    def call(self, state: Any) -> DrawFunction:
+        """Return the arm as a function of (rng, size), at a state if it is guided by one."""
+        if not self.guided:
+            return self.draw  # type: ignore[return-value]
+        draw = self.draw.draw  # type: ignore[union-attr]
+        return lambda rng, size: draw(rng, size, state)
 
     @property
     def learner(self) -> Learner | None:
@@ -82,7 +98,7 @@ class Arm:
         return self.draw if hasattr(self.draw, "learn") else None  # type: ignore[return-value]
 
 
-ArmLike: TypeAlias = Arm | DrawFunction | Learner
+ArmLike: TypeAlias = Arm | DrawFunction | Guided
 
 
 def scalar(function: Callable[[np.random.Generator], Any]) -> DrawFunction:
@@ -168,12 +184,12 @@ def _name_of(arm: Any) -> str:
     return str(name)
 
 
-def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> None:
+def _check_callable(name: str | None, draw: Any, guided: bool) -> None:
     """Refuse, before anything is drawn, what cannot be called as draw(rng, size)."""
     arm = "an arm" if name is None else f"arm {name!r}"
     if not callable(draw):
         raise PlanError(f"{arm} is not callable: {draw!r}; an arm is a function (rng, size)")
-    expected = 2 if learner is None else 3
+    expected = 3 if guided else 2
     if _plainly_takes(draw, expected):
         return
     if inspect.iscoroutinefunction(draw) or inspect.isasyncgenfunction(draw):
@@ -186,7 +202,7 @@ def _check_callable(name: str | None, draw: Any, learner: Learner | None) -> Non
         return  # a builtin without a signature: the first call will show
     if not _takes(signature, expected):
         hint = "; wrap a function of one draw in cr.scalar" if _takes(signature, 1) else ""
-        called = "(rng, size)" if learner is None else "(rng, size, state)"
+        called = "(rng, size, state)" if guided else "(rng, size)"
         raise PlanError(f"{arm} must take {called}, but its signature is {signature}{hint}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,16 +11,22 @@ from numpy.typing import NDArray
 from croupier.data.batch_moments import FLAT
 from croupier.data.draws import Floats, Outcome
 from croupier.data.ledger import Ledger
-from croupier.data.log_scale import log_of, quiet, relative
+from croupier.data.log_scale import arithmetic, exp
 from croupier.errors import PlanError
-from croupier.estimates.combiners import Combiner, pool
-from croupier.estimates.intervals import FixedSize, Interval, half_width
 
-__all__ = ["Curve", "History", "Rows"]
+__all__ = ["BATCH", "Curve", "History", "LookBack", "Rows"]
+
+#: The columns of a batch; `cost_m2` is the sum of the squared deviations of its costs.
+BATCH: Final = np.dtype(
+    [("ticket", "i8"), ("arm", "i8"), ("size", "i8"), ("cost", "f8"), ("cost_m2", "f8")]
+)
+
+#: From a ledger to the estimate and its half-width, d numbers each; logs in a run of logs.
+LookBack: TypeAlias = Callable[[Ledger], tuple[Floats, Floats]]
 
 
 class Curve(NamedTuple):
-    """The estimate as it was after some of the batches; of a run of logs, on their scale."""
+    """The estimate as it was after some of the batches; logs in a run of logs."""
 
     row: NDArray[np.int64]
     value: Floats
@@ -30,11 +36,11 @@ class Curve(NamedTuple):
 class Rows(NamedTuple):
     """The rows of a history as it holds them.
 
-    `numbers` has the columns ticket, arm, size, cost and cost_m2; `moments` origin, exponent,
-    mean, M2, M3, M4 of every component; `values` are the draws of each, if they were kept.
+    `batches` has the columns of `BATCH`; `moments` are origin, exponent, mean, M2, M3, M4 of every
+    component; `values` are the draws of each batch, if the run kept them.
     """
 
-    numbers: Floats
+    batches: NDArray[np.void]
     moments: Floats
     scalar: bool
     values: list[Floats]
@@ -53,30 +59,27 @@ class _Row(NamedTuple):
 class History:
     """Columns, one row per batch in ticket order: `ticket, arm, size, cost, draws`.
 
-    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch. `looks`
-    are the estimates that a table made itself, if they cannot be had from the rows.
+    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch.
+    `look_back` makes the estimate that was available after some of the batches, from a ledger of
+    them. A table whose estimates are not made from a ledger sets `looks` instead.
     """
 
     def __init__(
         self,
         names: tuple[str, ...],
-        combiner: Combiner,
+        look_back: LookBack | None = None,
         *,
-        confidence: float = 0.95,
-        interval: Interval | None = None,
         measured: bool = False,
         log: bool = False,
     ) -> None:
         self.names = names
         self.scalar = True
         self.looks: Curve | None = None
-        self._combiner = combiner
-        self._confidence = confidence
-        self._interval: Interval = FixedSize() if interval is None else interval
+        self._look_back = look_back
         self._measured = measured
         self._log = log
         self._rows = 0
-        self._numbers: Floats = np.empty((16, 5))
+        self._batches: NDArray[np.void] = np.empty(16, BATCH)
         self._moments: Floats = np.empty((16, 6, 1))
         self._values: list[Floats] = []
 
@@ -85,9 +88,9 @@ class History:
         row = self._rows
         if row == 0:
             self.scalar = outcome.scalar
-            self._moments = np.empty((len(self._numbers), 6, outcome.origin.size))
+            self._moments = np.empty((len(self._batches), 6, outcome.origin.size))
         self._make_room(row + 1)
-        self._numbers[row] = (
+        self._batches[row] = (
             outcome.ticket, arm, outcome.size, outcome.cost, outcome.cost_m2,
         )  # fmt: skip
         self._moments[row, 0] = outcome.origin
@@ -101,41 +104,42 @@ class History:
         """Add the rows of single draws that cost 1 each, from a ticket on."""
         start, stop = self._rows, self._rows + len(values)
         self._make_room(stop)
-        numbers, moments = self._numbers[start:stop], self._moments[start:stop]
-        numbers[:, 0] = np.arange(ticket, ticket + len(values))
-        numbers[:, 1] = arms
-        numbers[:, 2:] = 1, 1, 0
+        batches, moments = self._batches[start:stop], self._moments[start:stop]
+        batches["ticket"] = np.arange(ticket, ticket + len(values))
+        batches["arm"] = arms
+        batches["size"] = batches["cost"] = 1
+        batches["cost_m2"] = 0
         moments[:, 0, 0] = values
         moments[:, 1] = FLAT
         moments[:, 2:] = 0
         self._rows = stop
 
     def _make_room(self, rows: int) -> None:
-        while rows > len(self._numbers):
+        while rows > len(self._batches):
             # A new buffer, not a resized one: a history that was handed out keeps the old one.
             self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
-            self._numbers = np.concatenate((self._numbers, np.empty_like(self._numbers)))
+            self._batches = np.concatenate((self._batches, np.empty_like(self._batches)))
 
     def take(self, rows: Rows) -> None:
         """Take rows that were stored, all at once, in place of those that are here."""
-        self._rows, self.scalar = len(rows.numbers), rows.scalar
-        self._numbers, self._moments, self._values = rows.numbers, rows.moments, rows.values
+        self._rows, self.scalar = len(rows.batches), rows.scalar
+        self._batches, self._moments, self._values = rows.batches, rows.moments, rows.values
 
     def rows(self) -> Rows:
         """Return all rows; the arrays are copies."""
         rows = slice(0, self._rows)
-        parts = self._numbers[rows].copy(), self._moments[rows].copy()
+        parts = self._batches[rows].copy(), self._moments[rows].copy()
         return Rows(*parts, self.scalar, list(self._values))
 
-    def view(self, interval: Interval) -> History:
+    def view(self, look_back: LookBack | None = None) -> History:
         """Return the history as it is now, for a result: later batches do not show in it."""
         twin = History.__new__(History)
-        vars(twin).update(vars(self), _interval=interval, _values=list(self._values))
+        vars(twin).update(vars(self), _look_back=look_back, _values=list(self._values))
         return twin
 
     def own(self) -> None:
         """Part with the buffers of the history that this is a view of, to append to it."""
-        self._numbers, self._moments = self._numbers.copy(), self._moments.copy()
+        self._batches, self._moments = self._batches.copy(), self._moments.copy()
 
     def __len__(self) -> int:
         return self._rows
@@ -143,33 +147,34 @@ class History:
     def __repr__(self) -> str:
         return f"<History of {self._rows} batches from {len(self.names)} arms>"
 
-    def _column(self, index: int) -> Floats:
-        return self._numbers[: self._rows, index]
+    def _column(self, name: str) -> NDArray[Any]:
+        column: NDArray[Any] = self._batches[name][: self._rows].copy()
+        return column
 
     @property
     def ticket(self) -> NDArray[np.int64]:
         """The ticket of each batch."""
-        return self._column(0).astype(np.int64)
+        return self._column("ticket")
 
     @property
     def arm(self) -> NDArray[np.int64]:
         """The arm of each batch, as an index into `names`."""
-        return self._column(1).astype(np.int64)
+        return self._column("arm")
 
     @property
     def size(self) -> NDArray[np.int64]:
         """The number of draws of each batch."""
-        return self._column(2).astype(np.int64)
+        return self._column("size")
 
     @property
     def batch_cost(self) -> Floats:
         """What each batch cost."""
-        return self._column(3).copy()
+        return self._column("cost")
 
     @property
     def cost(self) -> Floats:
         """What had been spent after each batch."""
-        return np.cumsum(self._column(3))
+        return np.cumsum(self._column("cost"))
 
     @property
     def draws(self) -> NDArray[np.int64]:
@@ -199,7 +204,8 @@ class History:
     def ledger(self) -> Ledger:
         """Return the ledger that these batches make, booked anew in their order."""
         ledger = self._empty()
-        self._book(ledger, 0, self._rows)
+        with arithmetic(self._log):
+            self._book(ledger, 0, self._rows)
         return ledger
 
     def _empty(self) -> Ledger:
@@ -210,16 +216,13 @@ class History:
 
         It is the combination of the batches that were finished by then: the paper's muhat(t).
         """
-        value = self._at(cost)
-        if self._log:
-            with quiet():
-                value = np.exp(value)
+        value = exp(self._at(cost)) if self._log else self._at(cost)
         return value.item() if self.scalar else value
 
     def log_at(self, cost: float) -> Any:
-        """Return the log of `at(cost)`, also where no double holds it: of a run of logs."""
+        """Return the log of `at(cost)` in a run of logs, also where no double holds `at(cost)`."""
         if not self._log:
-            raise PlanError("this run was not one of logs: take the log of history.at")
+            raise PlanError("this is not a run of logs: take the log of history.at")
         value = self._at(cost)
         return value.item() if self.scalar else value
 
@@ -242,36 +245,28 @@ class History:
         """Replay the batches and combine after each of the given rows (ascending)."""
         if self.looks is not None:
             return _latest(self.looks, rows)
-        if self._log:
-            with quiet():
-                return self._replayed(rows)
-        return self._replayed(rows)
-
-    def _replayed(self, rows: NDArray[np.int64]) -> Curve:
+        if self._look_back is None:
+            raise PlanError("this history has no estimates: it was not made for a result")
         ledger = self._empty()
         values, halves, start = [], [], 0
-        for stop in rows + 1:
-            self._book(ledger, start, stop)
-            start = stop
-            pooled = pool(ledger, self._combiner)
-            half = half_width(self._interval, pooled, self._confidence)
-            if self._log:
-                values.append(log_of(pooled.mean, ledger.exponent))
-                halves.append(relative(half, pooled.mean))
-            else:
-                values.append(ledger.value_of(pooled.mean))
-                halves.append(ledger.spread_of(half))
+        with arithmetic(self._log):
+            for stop in rows + 1:
+                self._book(ledger, start, stop)
+                start = stop
+                value, half = self._look_back(ledger)
+                values.append(value)
+                halves.append(half)
         column = 0 if self.scalar else slice(None)
         return Curve(rows, np.array(values)[:, column], np.array(halves)[:, column])
 
     def _book(self, ledger: Ledger, start: int, stop: int) -> None:
         """Add the batches of some rows to a ledger."""
         for (_, arm, size, cost, cost_m2), part in zip(
-            self._numbers[start:stop].tolist(), self._moments[start:stop], strict=True
+            self._batches[start:stop].tolist(), self._moments[start:stop], strict=True
         ):
             exponent = part[1].astype(np.int64)
-            row = _Row(int(size), part[0], exponent, part[2:], cost, cost_m2)
-            ledger.add(int(arm), row)
+            row = _Row(size, part[0], exponent, part[2:], cost, cost_m2)
+            ledger.add(arm, row)
 
 
 def _latest(looks: Curve, rows: NDArray[np.int64]) -> Curve:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 from croupier.data.draws import Floats
 
-__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
+__all__ = ["TELLING", "Ledger", "Scale", "effective_df", "merge_moments"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -89,14 +89,29 @@ class _Entry(Protocol):
     def cost_m2(self) -> float: ...
 
 
+class Scale(NamedTuple):
+    """What relative, scaled numbers are relative to, and their unit ``2**exponent``, (d,) each."""
+
+    origin: Floats
+    exponent: Ints
+
+    def value_of(self, mean: Floats) -> Floats:
+        """Return relative, scaled means in the user's units."""
+        return np.asarray(self.origin + np.ldexp(mean, self.exponent))
+
+    def spread_of(self, deviation: Floats) -> Floats:
+        """Return scaled standard deviations or half-widths in the user's units."""
+        return np.asarray(np.ldexp(deviation, self.exponent))
+
+
 class Ledger:
     """Counts, moments and costs of K arms with d components each; its owner is the table.
 
     `count` and the costs have shape (K,), `mean` and the central sums (K, d); `draws` and `spent`
     are the totals of count and cost, `fewest` is the least of the counts, `varies` says whether
     every arm has shown some variation in every component. `mean` is relative to `origin`, the
-    first draw of the run, in units of ``2**exponent``; `value_of` turns such numbers back into
-    the user's.
+    first draw of the run, in units of ``2**exponent``; `scale` turns such numbers back into the
+    user's.
 
     With `positive`, draws are never negative (they came as logs), and `variance` allows for what
     an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
@@ -223,14 +238,11 @@ class Ledger:
         """Relative standard error of the mean reported cost of a draw; every arm must have two."""
         return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
 
-    def value_of(self, mean: Floats) -> Floats:
-        """Return relative, scaled means in the user's units."""
+    @property
+    def scale(self) -> Scale:
+        """The scale of `mean` and of the standard deviations; there must have been a draw."""
         assert self.origin is not None
-        return np.asarray(self.origin + np.ldexp(mean, self.exponent))
-
-    def spread_of(self, deviation: Floats) -> Floats:
-        """Return scaled standard deviations or half-widths in the user's units."""
-        return np.asarray(np.ldexp(deviation, self.exponent))
+        return Scale(self.origin, self.exponent)
 
     # -- what changes it
 

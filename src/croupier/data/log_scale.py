@@ -8,7 +8,7 @@ everything behind this door works on draws of any size, and nothing over- or und
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import merge_moments
 from croupier.errors import ArmError
 
-__all__ = ["EMPTY", "LogTally", "exp_of", "log_of", "quiet", "relative"]
+__all__ = ["EMPTY", "LogTally", "arithmetic", "exp", "exp_of", "log_of", "relative"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -38,9 +38,12 @@ _MOST: Final = 5e8
 _NOTHING: Final = 2.0**-200
 
 
-def quiet() -> AbstractContextManager[Any]:
-    """Let what is too small for a double be zero, and what is too large infinite, unsaid."""
-    return np.errstate(under="ignore", over="ignore")
+def arithmetic(log: bool) -> AbstractContextManager[Any]:
+    """Return the arithmetic of a run: in one of logs, no word about under- and overflow.
+
+    There, what is too small for a double is zero, and what is too large is infinite.
+    """
+    return np.errstate(under="ignore", over="ignore") if log else nullcontext()
 
 
 class LogTally:
@@ -78,7 +81,7 @@ class LogTally:
         moments = np.array((mean + tally.origin, m2, m3, m4)).reshape(4, -1)
         if self.count:
             common = np.maximum(self.exponent, unit)
-            with quiet():
+            with arithmetic(True):
                 before = rescaled(self._moments, self.exponent - common)
                 now = rescaled(moments, unit - common)
                 moments = np.array(merge_moments(self.count, before, len(logs), now))
@@ -154,8 +157,18 @@ def exp_of(scaled: Floats, exponent: Ints) -> Floats:
     >>> exp_of(np.array([0.5, 0.5]), np.array([3, -7213]))
     array([4., 0.])
     """
-    with quiet():
+    with arithmetic(True):
         return np.asarray(np.ldexp(scaled, exponent))
+
+
+def exp(logs: Floats) -> Floats:
+    """Return e^logs, zero or infinite where no double holds it.
+
+    >>> exp(np.array([0.0, -5000.0, 5000.0]))
+    array([ 1.,  0., inf])
+    """
+    with arithmetic(True):
+        return np.asarray(np.exp(logs))
 
 
 def relative(deviation: Floats, mean: Floats) -> Floats:

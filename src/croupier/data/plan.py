@@ -16,38 +16,32 @@ from croupier.checks import (
     names_of,
     range_of,
     seed_of,
-    shares_of,
     weights_of,
 )
 from croupier.errors import PlanError
 
-__all__ = ["MIXTURE", "STRATA", "Batching", "Clock", "Plan", "Unit"]
+__all__ = ["Batching", "Clock", "Plan", "Unit"]
 
 Unit: TypeAlias = Literal["draws", "seconds", "cost"]
 Clock: TypeAlias = Literal["wall", "cpu"]
 Batching: TypeAlias = Literal["growing", "one"] | int
 _BATCHES: TypeAlias = Literal["growing", "one"]
 
-#: A round of decisions grows a run by about a quarter of what it has spent (DESIGN decision 6).
+#: A round of decisions grows a run by about a quarter of what it has spent. One decision must
+#: never buy a whole round, so a round has at least 8 of them.
 ROUND: Final = 0.25
 _DECISIONS_PER_ROUND: Final = 8
-
-#: The combiner of arms that are strata.
-STRATA: Final = "strata"
-
-#: The combiner of proposals whose draws are weighed against their mixture.
-MIXTURE: Final = "mixture"
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a run does: plain data that goes to JSON and back.
 
-    `policy` is ``{"name": ..., parameters}``, `combine` the name of a combiner, `first` the
-    number of draws that every arm gets before a policy may prefer one. A `batch` that is a number
-    grows from so many draws in the first call of an arm. With `weights` the arms are strata, each
-    with a mean of its own, and `combine` is "strata". With `log` the arms return logs of draws,
-    and `bounds` are those of the logs.
+    `table` is the kind of table that the run is played at, `settings` is what that kind alone
+    needs to know (the weights of strata, for example). `policy` is ``{"name": ..., parameters}``,
+    `combine` the name of a combiner, `first` the number of draws that every arm gets before a
+    policy may prefer one. If `batch` is a number, the first call of every arm makes that many
+    draws. With `log` the arms return logs of draws, and `bounds` are those of the logs.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -72,8 +66,9 @@ class Plan:
     versions: tuple[str | None, ...] = ()
     bounds: tuple[Range | None, ...] = ()
     cost_bounds: tuple[Range | None, ...] = ()
-    weights: tuple[float, ...] | None = None
     log: bool = False
+    table: str = "independent"
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         choice("unit", self.unit, Unit)
@@ -82,8 +77,9 @@ class Plan:
         else:
             self._set("batch", count_of("batch", self.batch))
         choice("clock", self.clock, Clock)
-        if not isinstance(self.combine, str):
-            raise PlanError(f"combine must be the name of a combiner, got {self.combine!r}")
+        for name in ("combine", "table"):
+            if not isinstance(getattr(self, name), str):
+                raise PlanError(f"{name} must be a name, got {getattr(self, name)!r}")
         for name in ("keep_values", "log"):
             if getattr(self, name) not in (True, False):
                 raise PlanError(f"{name} must be True or False, got {getattr(self, name)!r}")
@@ -99,16 +95,7 @@ class Plan:
         self._set("versions", self._per_arm("versions", _version))
         self._set("bounds", self._per_arm("bounds", partial(range_of, logs=self.log)))
         self._set("cost_bounds", self._per_arm("cost_bounds", range_of))
-        self._set("weights", shares_of("weights", self.weights))
-        if self.weights is not None and len(self.weights) != len(self.names):
-            raise PlanError(
-                f"weights needs one entry per arm, {len(self.names)}, got {self.weights!r}"
-            )
-        if (self.weights is None) == (self.combine == STRATA):
-            raise PlanError(
-                f"weights are for combine={STRATA!r}, which needs them, "
-                f"got weights={self.weights!r} and combine={self.combine!r}: see cr.stratify"
-            )
+        self._set("settings", _plain(self.settings))
 
     def _set(self, name: str, checked: object) -> None:
         object.__setattr__(self, name, checked)
@@ -150,6 +137,18 @@ def _policy(policy: object) -> dict[str, Any]:
             f"policy must be a mapping with a name, such as {{'name': 'greedy'}}, got {policy!r}"
         )
     return dict(policy)
+
+
+def _plain(settings: object) -> dict[str, Any]:
+    try:
+        plain = json.loads(json.dumps(settings))
+    except (TypeError, ValueError) as error:
+        raise PlanError(
+            f"the settings of a table must be numbers, strings, lists and dicts: {error}"
+        ) from error
+    if not isinstance(plain, dict):
+        raise PlanError(f"the settings of a table must be a mapping, got {settings!r}")
+    return plain
 
 
 def _version(name: str, version: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Workers: what performs a batch. Here, and in run.py, are the only clocks."""
+"""Workers: what performs a batch. Here, and in the loop, are the only clocks."""
 
 from __future__ import annotations
 
@@ -34,15 +34,13 @@ def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) ->
 def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
     """Call the arm for one chunk after the other, timing nothing but the calls."""
     clock = time.perf_counter if plan.clock == "wall" else time.process_time
-    draw: Callable[..., object] = arm.draw if arm.learner is None else arm.learner.draw  # type: ignore[assignment]
-    state = () if arm.learner is None else (batch.state,)
-    rng = batch.rng()
+    draw, rng = arm.call(batch.state), batch.rng()
     left = batch.size
     while left:
         size = min(left, batch.chunk)
         began, begun = time.perf_counter(), clock()
         try:
-            returned = draw(rng, size, *state)
+            returned = draw(rng, size)
         except (Exception, SystemExit) as error:
             if isinstance(error, ArmError) and error.ticket is None:
                 # It knows what is wrong, not its ticket, nor its name in this run.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from croupier.checks import shares_of
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
-from croupier.data.plan import STRATA
 from croupier.errors import PlanError
 
 __all__ = [
@@ -26,10 +25,10 @@ __all__ = [
     "as_combiner",
     "guarded",
     "inverse_variance",
+    "leaves_all_to_a_single_arm",
     "mean",
     "name_of",
     "pool",
-    "weights_known_to",
 ]
 
 Combiner: TypeAlias = Callable[[Ledger], Floats]
@@ -40,12 +39,20 @@ _TINY: Final = float(np.finfo(float).tiny)
 _ROUNDING: Final = 1e-5
 
 
+def leaves_all_to_a_single_arm(combiner: Combiner) -> Combiner:
+    """Mark a combiner that gives an arm the weight 1 if no other was drawn: `pool` need not ask."""
+    combiner.leaves_all_to_a_single_arm = True  # type: ignore[attr-defined]
+    return combiner
+
+
+@leaves_all_to_a_single_arm
 def mean(ledger: Ledger) -> Floats:
     """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
     weights = np.broadcast_to(ledger.count[:, None], ledger.mean.shape)
     return np.asarray(weights / weights.sum(axis=0))
 
 
+@leaves_all_to_a_single_arm
 def inverse_variance(ledger: Ledger) -> Floats:
     """Weight every draw by 1/(sample variance of its arm) (the paper's dashed lines).
 
@@ -60,6 +67,7 @@ def inverse_variance(ledger: Ledger) -> Floats:
     return np.asarray(precise / precise.sum(axis=0))
 
 
+@leaves_all_to_a_single_arm
 def guarded(ledger: Ledger) -> Floats:
     """Weight by inverse variance against the leading arm, with the benefit of the doubt.
 
@@ -102,6 +110,12 @@ class Stratified:
 
     weights: tuple[float, ...]
 
+    #: What a plan records.
+    name: ClassVar[str] = "strata"
+
+    #: The arms do not estimate one mean. Those of a combiner that says nothing about it do.
+    shared_mean: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", shares_of("weights", self.weights))
 
@@ -122,20 +136,14 @@ COMBINERS: dict[str, Combiner] = {
 }
 
 
-#: Those that leave all of the weight to an arm that was drawn alone.
-_FAIR: Final = tuple(COMBINERS.values())
-
-
-def as_combiner(combine: str | Combiner, weights: tuple[float, ...] | None = None) -> Combiner:
-    """Return a combiner from its name, for strata with their weights, or as it is.
+def as_combiner(combine: str | Combiner) -> Combiner:
+    """Return a combiner from its name, or as it is.
 
     >>> as_combiner("mean") is mean
     True
     """
     if callable(combine):
         return combine
-    if combine == STRATA and weights is not None:
-        return Stratified(weights)
     if combine not in COMBINERS:
         known = ", ".join(COMBINERS)
         raise PlanError(
@@ -146,17 +154,12 @@ def as_combiner(combine: str | Combiner, weights: tuple[float, ...] | None = Non
 
 def name_of(combiner: Combiner) -> str:
     """Return the name under which a plan records a combiner."""
-    if isinstance(combiner, Stratified):
-        return STRATA
+    if isinstance(own := getattr(combiner, "name", None), str):
+        return own
     for name, known in COMBINERS.items():
         if combiner is known:
             return name
     return f"{combiner.__module__}.{getattr(combiner, '__qualname__', type(combiner).__name__)}"
-
-
-def weights_known_to(combiner: Combiner) -> tuple[float, ...] | None:
-    """Return the weights of strata that a plan records; None where the arms share one mean."""
-    return combiner.weights if isinstance(combiner, Stratified) else None
 
 
 class Pooled(NamedTuple):
@@ -192,7 +195,8 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata differ
     anyway: theirs is left out, and their error is not known until each was drawn twice.
     """
-    if np.count_nonzero(ledger.count) == 1 and combiner in _FAIR:
+    alone = getattr(combiner, "leaves_all_to_a_single_arm", False)
+    if alone and np.count_nonzero(ledger.count) == 1:
         return _alone(ledger, int(ledger.count.argmax()))
     weights = np.asarray(combiner(ledger), dtype=float)
     if weights.ndim == 1:
@@ -210,7 +214,7 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     x, s2 = ledger.mean, ledger.variance
     n = np.maximum(ledger.count, 1)[:, None]
     muhat = (weights * x).sum(axis=0)
-    shared = not isinstance(combiner, Stratified)
+    shared = getattr(combiner, "shared_mean", True)
     a = np.square(weights) * (s2 + np.square(x - muhat) if shared else s2) / n
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)

@@ -1,4 +1,4 @@
-"""What a result should make one doubt: do the arms agree, is the error bar worth anything?"""
+"""What deserves a warning: do the arms agree, and can the error bar be trusted?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import FEW
 
-__all__ = ["agreement", "doubts"]
+__all__ = ["agreement", "warnings_of"]
 
 #: Arms that disagree this clearly do not do so by chance.
 _CLEARLY = 1e-3
@@ -67,7 +67,7 @@ def _two_sided(t: Floats, df: Floats) -> Floats:
     return np.asarray(np.vectorize(math.erfc, otypes=[float])(score / math.sqrt(2)))
 
 
-def doubts(
+def warnings_of(
     plan: Plan,
     ledger: Ledger,
     pooled: Pooled,

@@ -8,9 +8,10 @@ or cost times variance, of draws in [0, 1] there is an interval by divergence, f
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 
 __all__ = [
+    "INTERVALS",
     "Anytime",
     "FixedSize",
     "Interval",
@@ -57,6 +59,15 @@ class Interval(Protocol):
 
     def look(self, pooled: Pooled, confidence: float) -> Interval:
         """Return the interval after one more look at the data, taken in ticket order."""
+
+    def state(self) -> dict[str, Any]:
+        """Return its name and what it has learned, as plain data."""
+
+    def resumed(self, state: Mapping[str, Any]) -> Interval | None:
+        """Return this interval with what one in another call had learned, by its `state`.
+
+        None if that does not help: it must look at all the data itself.
+        """
 
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
@@ -101,6 +112,12 @@ class FixedSize:
     def look(self, pooled: Pooled, confidence: float) -> FixedSize:
         return self
 
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def resumed(self, state: Mapping[str, Any]) -> FixedSize:
+        return self
+
 
 @dataclass(frozen=True)
 class ManyLooks:
@@ -128,6 +145,12 @@ class ManyLooks:
         return bool(pooled.varies.all() and (pooled.df >= needed).all())
 
     def look(self, pooled: Pooled, confidence: float) -> ManyLooks:
+        return self
+
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def resumed(self, state: Mapping[str, Any]) -> ManyLooks:
         return self
 
 
@@ -161,6 +184,23 @@ class Anytime:
         if self.rho2 is None and pooled.varies.all() and (pooled.df >= FEW).all():
             return replace(self, rho2=_tightest(1 - confidence) / pooled.draws)
         return self
+
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name, **asdict(self)}
+
+    def resumed(self, state: Mapping[str, Any]) -> Anytime | None:
+        if state["name"] != self.name:
+            return None
+        rho2 = state["rho2"]
+        if rho2 is not None and not (isinstance(rho2, float) and 0 < rho2 < math.inf):
+            raise ValueError(f"rho2 must be a positive number, got {rho2!r:.50}")
+        return Anytime(rho2)
+
+
+#: Every kind of interval, by its name.
+INTERVALS: Final[dict[str, Interval]] = {
+    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime())
+}
 
 
 def _sequence(x: float, alpha: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.importance.points import log_mixture
 
-__all__ = ["suspicions"]
+__all__ = ["density_warnings"]
 
 #: Standard errors beyond which something is said: a chance of one in two million.
 _BEYOND: Final = 5.0
@@ -22,7 +22,7 @@ _GAP: Final = 1e-3
 _UNSEEN: Final = 20.0
 
 
-def suspicions(
+def density_warnings(
     log_p: Floats,
     log_q: Floats,
     source: np.ndarray,
@@ -42,7 +42,7 @@ def suspicions(
     >>> x = np.concatenate((rng.normal(0, 1, 500), rng.normal(2, 1, 500)))
     >>> log_q = -0.5 * np.square(x[:, None] - [0, 3])
     >>> source = np.repeat([0, 1], 500)
-    >>> suspicions(log_q[:, 0], log_q, source, ["a", "b"], normalised=True)[0][:51]
+    >>> density_warnings(log_q[:, 0], log_q, source, ["a", "b"], normalised=True)[0][:51]
     "'a' or 'b': its points do not follow its density, o"
     """
     count = np.bincount(source, minlength=log_q.shape[1]).astype(float)

@@ -13,7 +13,7 @@ from croupier.arms.base import Arm
 from croupier.checks import known_settings, positive
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
-from croupier.importance.mixture_run import run_mixture
+from croupier.importance.mixture_run import MixtureOptions, run_mixture
 from croupier.importance.points import Normal, Points
 from croupier.importance.population import Population, Update, population_monte_carlo
 from croupier.importance.proposals import (
@@ -37,7 +37,7 @@ from croupier.importance.spaces import (
     shifts_of,
 )
 from croupier.results.result import Result
-from croupier.running.estimate import Settings
+from croupier.running.settings import Options, settings_of
 from croupier.seeds import RandomLike
 
 __all__ = ["Family"]
@@ -293,7 +293,7 @@ class Family:
         *,
         proportions: str | Mapping[str, float] | Sequence[float] = "learned",
         tune: int = 0,
-        **settings: Unpack[Settings],
+        **settings: Unpack[Options],
     ) -> Result:
         """Estimate the integral of f p from all proposals at once, far better than the best arm.
 
@@ -319,8 +319,9 @@ class Family:
         (True, 10000)
         """
         own = ("draws", "proportions", "tune")
-        known_settings("Family.estimate", settings, (*own, *Settings.__annotations__))
-        return run_mixture(self, draws, proportions, tune, True, False, **settings)
+        known_settings("Family.estimate", settings, (*own, *Options.__annotations__))
+        options = MixtureOptions(proportions, tune)
+        return run_mixture(self, options, settings_of(draws, **settings))
 
     def tune(
         self,
@@ -330,7 +331,7 @@ class Family:
         spread: bool = True,
         unbiased: bool = False,
         proportions: str = "learned",
-        **settings: Unpack[Settings],
+        **settings: Unpack[Options],
     ) -> Result:
         """Estimate with proposals that are fitted on the way, and added to the mixture.
 
@@ -353,13 +354,14 @@ class Family:
         (True, True)
         """
         own = ("draws", "proposals", "spread", "unbiased", "proportions")
-        known_settings("Family.tune", settings, (*own, *Settings.__annotations__))
+        known_settings("Family.tune", settings, (*own, *Options.__annotations__))
         if not spread and self._space is None:
             raise PlanError(
                 "spread=False keeps the spread 1 of a tilted or simulated family; "
                 "of other families the spread must be fitted too"
             )
-        return run_mixture(self, draws, proportions, proposals, spread, unbiased, **settings)
+        options = MixtureOptions(proportions, proposals, spread, unbiased)
+        return run_mixture(self, options, settings_of(draws, **settings))
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,14 @@ def tuned_names(names: Sequence[str], tune: int) -> tuple[str, ...]:
 class Proposed:
     """The arm of a proposal: the values f p/q for the ledger, the points for the table.
 
-    The state says which round it is, and of a fitted proposal its normal distribution.
+    The table sends a state with every batch: the round, and the normal distribution of a fitted
+    proposal.
     """
 
     family: Family
     proposal: int
     name: str
     cost: float | None
-
-    def start(self) -> Mapping[str, Any]:
-        """Return what a batch needs to know before any was drawn."""
-        return {"round": 0}
 
     def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
         """Return the values of `size` points, and the points as the extra."""
@@ -60,10 +57,6 @@ class Proposed:
         log_value = np.where(points.sign == 0, -np.inf, points.log_size - log_own)
         values = points.sign * np.exp(np.minimum(log_value, _LARGEST_LOG))
         return Draws(values, self.cost, {**state, **points._asdict()})
-
-    def learn(self, state: Mapping[str, Any], extra: Any) -> Mapping[str, Any]:
-        """Return the state as it was: what is learned, the table learns."""
-        return state
 
 
 class Seen(NamedTuple):

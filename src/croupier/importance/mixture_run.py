@@ -2,105 +2,75 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.checks import count_of, fraction_of, shares_of
-from croupier.data.plan import MIXTURE, Clock, Plan
+from croupier.checks import count_of, shares_of
+from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.intervals import Interval
-from croupier.importance.mixture import Mixture
+from croupier.importance.mixture import KIND, Mixture
 from croupier.importance.mixture_draws import Proposed, tuned_names
 from croupier.importance.proposals import in_order
 from croupier.results.result import Result
-from croupier.running.estimate import Budget, budget_of, conduct, staff_for
-from croupier.seeds import RandomLike, seed_from
-from croupier.tables.base import Progress
+from croupier.running.loop import conduct
+from croupier.running.settings import RunSettings
 
 if TYPE_CHECKING:
-    from croupier.engines.executors import ExecutorLike
     from croupier.importance.family import Family
-    from croupier.store.log import Store
 
-__all__ = ["run_mixture"]
+__all__ = ["MixtureOptions", "run_mixture"]
 
 
-def run_mixture(
-    family: Family,
-    draws: float | None,
-    proportions: str | Mapping[str, float] | Sequence[float],
-    tune: int,
-    spread: bool,
-    unbiased: bool,
-    *,
-    seconds: float | None = None,
-    cost: float | None = None,
-    atol: float | None = None,
-    rtol: float | None = None,
-    confidence: float = 0.95,
-    anytime: bool = False,
-    clock: Clock = "wall",
-    rng: RandomLike = None,
-    workers: int | None = None,
-    executor: ExecutorLike | None = None,
-    width: int | None = None,
-    store: str | os.PathLike[str] | Store | None = None,
-    progress: bool | None = None,
-    callback: Callable[[Progress], object] | None = None,
-) -> Result:
-    """Play the mixture of a family: see `Family.estimate` and `Family.tune`."""
-    budget = budget_of(draws, seconds, cost)
-    _check(family, budget, anytime)
-    shares = _shares(family, proportions)
-    learned = _fitted_names(family, tune, shares)
+@dataclass(frozen=True)
+class MixtureOptions:
+    """How a mixture is dealt: see `Family.estimate` and `Family.tune`.
+
+    `tune` is how many normal proposals are fitted on the way, `spread` whether their covariance
+    is, `unbiased` whether every round is weighed by itself.
+    """
+
+    proportions: str | Mapping[str, float] | Sequence[float] = "learned"
+    tune: int = 0
+    spread: bool = True
+    unbiased: bool = False
+
+
+def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) -> Result:
+    """Play the mixture of a family."""
+    _check(family, settings)
+    shares = _shares(family, options.proportions)
+    learned = _fitted_names(family, options.tune, shares)
     arms = _arms(family, learned)
-    if width is not None:
-        width = count_of("width", width)
-    staff = staff_for(arms, workers, executor, width)
-    plan = Plan(
-        names=(*family.names, *learned),
-        seed=seed_from(rng),
-        unit=budget.unit,
-        policy={
-            "name": MIXTURE,
+    staff = settings.staff(arms)
+    plan = settings.plan(
+        arms,
+        staff,
+        table=KIND.name,
+        settings={
             "proportions": shares,
             "tune": len(learned),
-            "spread": bool(spread),
-            "rounds": "own" if unbiased else "pooled",
+            "spread": bool(options.spread),
+            "rounds": "own" if options.unbiased else "pooled",
             "normalised": family.normalised,
         },
-        combine=MIXTURE,
-        confidence=fraction_of("confidence", confidence),
-        width=width or (2 * staff.workers if staff else 1),
-        clock=clock,
-    )
-    stopping = atol is not None or rtol is not None
-
-    def table(plan: Plan, interval: Interval) -> Mixture:
-        return Mixture(plan, interval=interval, stopping=stopping)
-
-    return conduct(
-        table,
-        plan,
-        arms,
-        budget,
-        staff,
-        atol=atol,
-        rtol=rtol,
-        seeded=rng is not None,
-        wide=width is not None,
-        store=store,
-        progress=progress,
-        callback=callback,
+        policy={"name": KIND.name},
+        combine=KIND.name,
     )
 
+    def make(plan: Plan, interval: Interval) -> Mixture:
+        return Mixture(plan, interval, stopping=settings.tolerance.given)
 
-def _check(family: Family, budget: Budget, anytime: bool) -> None:
-    if anytime:
+    return conduct(make, plan, arms, settings, staff)
+
+
+def _check(family: Family, settings: RunSettings) -> None:
+    budget = settings.budget
+    if settings.anytime:
         raise PlanError(
             "anytime=True is not for a mixture: it weighs all draws anew at every look, and no "
             "interval is known that would hold at all of them; give rtol= or atol= to stop early, "

@@ -15,7 +15,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import effective_df
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.intervals import FEW, normal_quantile
-from croupier.importance.density_checks import suspicions
+from croupier.importance.density_checks import density_warnings
 from croupier.importance.points import Points, log_mixture
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream
 from croupier.views import formats
@@ -174,7 +174,7 @@ def population_monte_carlo(
 def _doubts(family: Family, y: Floats, densities: list[tuple[Floats, Floats, Ints]]) -> list[str]:
     """Return what makes one doubt the estimate, as far as its draws can tell."""
     log_p, log_q, source = (np.concatenate(part) for part in zip(*densities, strict=True))
-    found = suspicions(log_p, log_q, source, family.names, normalised=family.normalised)
+    found = density_warnings(log_p, log_q, source, family.names, normalised=family.normalised)
     r2 = np.square(y - y.mean())
     m2, m4 = float(r2.sum()), float(np.square(r2).sum())
     if not m2 > 0:

@@ -19,7 +19,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import FEW
 from croupier.importance import mixing
-from croupier.importance.density_checks import suspicions
+from croupier.importance.density_checks import density_warnings
 from croupier.importance.mixing import Answer, Controlled, Mixed
 from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
 from croupier.importance.points import Normal, Points
@@ -56,11 +56,11 @@ class Weighing:
     """
 
     def __init__(self, plan: Plan) -> None:
-        policy = plan.policy
+        settings = plan.settings
         self._names = plan.names
-        self._normalised, self._spread = bool(policy["normalised"]), bool(policy["spread"])
-        self._own_rounds = policy["rounds"] == "own"
-        self._fixed = len(plan.names) - int(policy["tune"])
+        self._normalised, self._spread = bool(settings["normalised"]), bool(settings["spread"])
+        self._own_rounds = settings["rounds"] == "own"
+        self._fixed = len(plan.names) - int(settings["tune"])
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._fresh: list[Outcome] = []
         self._gathered: Seen | None = None
@@ -160,14 +160,16 @@ class Weighing:
         """Put a normal in the place of the fitted one, or behind the last."""
         self.tuned[k : k + 1] = [normal]
 
-    # -- what makes one doubt
+    # -- what deserves a warning
 
-    def doubts(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
-        """Return what makes one doubt the answer, as far as its draws can tell."""
+    def warnings(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
+        """Return what the answer should be distrusted for, as far as its draws can tell."""
         names, some = self._names, slice(None, None, 1 + len(seen.own) // _SUSPECTS)
         points = Points(*(part[some] for part in seen.points))
         log_q = self._densities(points)
-        found = suspicions(points.log_p, log_q, seen.own[some], names, normalised=self._normalised)
+        found = density_warnings(
+            points.log_p, log_q, seen.own[some], names, normalised=self._normalised
+        )
         log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
         if math.isfinite(log_value) and abs(log_value) > _DOUBLE:
             found.append(

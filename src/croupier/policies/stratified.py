@@ -56,7 +56,7 @@ class _State(NamedTuple):
 def _start(plan: Plan) -> _State:
     # Without weights, as in `estimate`, all strata are of one size.
     arms = len(plan.names)
-    return _State(plan, np.array(plan.weights or [1 / arms] * arms))
+    return _State(plan, np.array(plan.settings.get("weights") or [1 / arms] * arms))
 
 
 def _most_behind(wanted: Floats, ledger: Ledger, pending: Floats) -> Choice:

@@ -3,64 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
-from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property, partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
-from croupier.data.ledger import Ledger
-from croupier.data.log_scale import log_of, quiet, relative
+from croupier.data.ledger import Ledger, Scale
+from croupier.data.log_scale import exp, log_of, relative
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import Interval, half_width
-from croupier.views.data import ArmSummary, Summary
-from croupier.views.data import History as Columns
+from croupier.results.rows import (
+    ARM_COLUMNS,
+    LOG_COLUMNS,
+    WIDE,
+    ArmRow,
+    ArmRows,
+    RowMeaning,
+    freeze,
+)
+from croupier.views.data import ArmSummary, Batches, RowWords, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["ArmRow", "ArmRows", "Result", "Runs", "log_ends"]
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ArmRow:
-    """What a run learned about one arm; `None` where it is not known.
-
-    `share` is that of the cost, `weight` that in the estimate (the mean over components);
-    `stderr` is the standard error of the arm's own `mean`, `variance` that of one draw;
-    `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
-    the best arm (1 is the best): of strata, what one more draw would add, so that all are 1 where
-    the allocation is optimal. `values` are the draws, if the run kept them.
-
-    In a run of logs `log_mean` is the log of the mean, `log_stderr` its standard error,
-    `relative_deviation` the standard deviation of one draw over the mean, and `values` are logs;
-    `mean`, `stderr` and `variance` are those of the draws, 0 or inf where no double holds them.
-    """
-
-    name: str
-    draws: int
-    share: float
-    weight: float
-    mean: Any
-    stderr: Any
-    variance: Any
-    cost_per_draw: float | None
-    efficiency: float | None
-    values: Floats | None = field(default=None, repr=False, compare=False)
-    log_mean: Any = None
-    log_stderr: Any = None
-    relative_deviation: Any = None
+__all__ = ["Basis", "Result", "Runs", "log_ends"]
 
 
 @dataclass(frozen=True)
@@ -80,74 +54,17 @@ class Runs:
     log_stderrs: tuple[Any, ...] | None = None
 
 
-class ArmRows:
-    """The rows of a result: ``rows["naive"]`` by name, or iterate over all of them.
+class Basis(NamedTuple):
+    """What a result rests on, for the inside of croupier: intervals at other levels, merging.
 
-    A mapping but for one thing: ``for row in rows`` goes over the rows, not over their names,
-    which are ``rows.keys()``. ``in``, ``get`` and ``items`` go by name, as in any mapping.
-    They are made when they are first read.
+    `pooled` is relative to `scale`, which is the ledger's, or that of a table without one.
     """
 
-    def __init__(self, make: Callable[[], Sequence[ArmRow]]) -> None:
-        self._make = make
-
-    @cached_property
-    def _rows(self) -> dict[str, ArmRow]:
-        rows = {row.name: row for row in self._make()}
-        for row in rows.values():
-            _freeze(getattr(row, name) for name in (*_WIDE, "values"))
-        return rows
-
-    def __getstate__(self) -> list[ArmRow]:
-        return list(self)
-
-    def __setstate__(self, rows: list[ArmRow]) -> None:
-        self._make = partial(list, rows)
-
-    def __getitem__(self, name: str) -> ArmRow:
-        try:
-            return self._rows[name]
-        except KeyError:
-            known = ", ".join(self._rows)
-            raise KeyError(f"no arm {name!r}; the arms are {known}") from None
-
-    def __iter__(self) -> Iterator[ArmRow]:
-        return iter(self._rows.values())
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._rows
-
-    def keys(self) -> KeysView[str]:
-        """Return the names."""
-        return self._rows.keys()
-
-    def values(self) -> ValuesView[ArmRow]:
-        """Return the rows."""
-        return self._rows.values()
-
-    def items(self) -> ItemsView[str, ArmRow]:
-        """Return the pairs of name and row."""
-        return self._rows.items()
-
-    @overload
-    def get(self, name: str) -> ArmRow | None: ...
-    @overload
-    def get(self, name: str, default: T) -> ArmRow | T: ...
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return the row of a name, or the default if there is no such arm."""
-        return self._rows.get(name, default)
-
-    def __repr__(self) -> str:
-        return f"ArmRows({list(self._rows.values())!r})"
-
-
-def _freeze(numbers: Iterable[Any]) -> None:
-    for each in numbers:
-        if isinstance(each, np.ndarray):
-            each.setflags(write=False)
+    ledger: Ledger
+    scale: Scale
+    pooled: Pooled
+    interval: Interval
+    meaning: RowMeaning
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,9 +96,7 @@ class Result:
     history: History
     plan: Plan
     seed: int
-    _ledger: Ledger
-    _pooled: Pooled
-    _interval: Interval
+    basis: Basis
     runs: Runs | None = None
     log_value: Any = None
     log_stderr: Any = None
@@ -189,7 +104,7 @@ class Result:
 
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))
-        _freeze((self.value, self.stderr, *self.interval, self.agreement, *logs))
+        freeze((self.value, self.stderr, *self.interval, self.agreement, *logs))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -203,26 +118,26 @@ class Result:
     def confidence_interval(self, level: float) -> tuple[Any, Any]:
         """Return (low, high) at another confidence level, of the kind that the run reports."""
         if self.plan.log:
-            with quiet():
-                low, high = (np.exp(end) for end in self._log_ends(level))
+            low, high = (exp(end) for end in self._log_ends(level))
         else:
-            half = half_width(self._interval, self._pooled, fraction_of("level", level))
-            half = self._ledger.spread_of(half)
-            value = self._ledger.value_of(self._pooled.mean)
+            basis = self.basis
+            half = half_width(basis.interval, basis.pooled, fraction_of("level", level))
+            value, half = basis.scale.value_of(basis.pooled.mean), basis.scale.spread_of(half)
             low, high = value - half, value + half
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
-        """Return (low, high) on the scale of logs at another level; of a run with log=True."""
+        """Return (low, high) on the scale of logs at another level, in a run with log=True."""
         if not self.plan.log:
-            raise PlanError("this run was not one of logs: take the logs of confidence_interval")
+            raise PlanError("this is not a run of logs: take the logs of confidence_interval")
         low, high = self._log_ends(level)
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def _log_ends(self, level: float) -> tuple[Floats, Floats]:
-        half = half_width(self._interval, self._pooled, fraction_of("level", level))
-        mean = self._pooled.mean
-        return log_ends(log_of(mean, self._ledger.exponent), relative(half, mean))
+        basis = self.basis
+        half = half_width(basis.interval, basis.pooled, fraction_of("level", level))
+        mean = basis.pooled.mean
+        return log_ends(log_of(mean, basis.scale.exponent), relative(half, mean))
 
     def __repr__(self) -> str:
         from croupier.views import content
@@ -276,10 +191,10 @@ class Result:
         page = report.page(self.to_dict(), self._batches(), asdict(self.plan), runs)
         return report.write(path, page)
 
-    def _batches(self) -> Columns:
+    def _batches(self) -> Batches:
         """Return the history as plain columns."""
         curve = self.history.curve()
-        return Columns(
+        return Batches(
             names=list(self.history.names),
             arm=self.history.arm,
             batch_cost=self.history.batch_cost,
@@ -299,7 +214,7 @@ class Result:
             "low": _plain(low),
             "high": _plain(high),
             "confidence": self.confidence,
-            "interval_kind": self._interval.name,
+            "interval_kind": self.basis.interval.name,
             "draws": self.draws,
             "cost": self.cost,
             "unit": self.plan.unit,
@@ -311,6 +226,8 @@ class Result:
             "seed": self.seed,
             "warnings": list(self.warnings),
             "arms": [_summary(row) for row in self.arms],
+            "table": self.plan.table,
+            "rows": cast(RowWords, asdict(self.basis.meaning)),
         }
         if self.log_interval is not None:
             log_low, log_high = self.log_interval
@@ -353,7 +270,7 @@ class Result:
             data["log_low"] = (component, np.array(log_low))
             data["log_high"] = (component, np.array(log_high))
         for column in self._columns()[1:]:
-            wide = component if column in _WIDE else ()
+            wide = component if column in WIDE else ()
             name = f"arm_{column}" if column in data else column  # "stderr" is the estimate's
             data[name] = (("arm", *wide), np.array(self._cells(column)))
         attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
@@ -362,25 +279,16 @@ class Result:
 
     def _columns(self) -> tuple[str, ...]:
         if self.log_interval is None:
-            return _ARM_COLUMNS
-        first = _ARM_COLUMNS.index("weight") + 1  # `mean` may be one that no double holds
-        return (*_ARM_COLUMNS[:first], *_LOG_COLUMNS, *_ARM_COLUMNS[first:])
+            return ARM_COLUMNS
+        first = ARM_COLUMNS.index("weight") + 1  # `mean` may be one that no double holds
+        return (*ARM_COLUMNS[:first], *LOG_COLUMNS, *ARM_COLUMNS[first:])
 
     def _cells(self, column: str) -> list[Any]:
         """Return one column of the arms, with NaN for what is not known."""
-        wide = column in _WIDE and not self.history.scalar
+        wide = column in WIDE and not self.history.scalar
         missing = np.full(np.shape(self.value), np.nan) if wide else np.nan
         cells = (getattr(row, column) for row in self.arms)
         return [missing if cell is None else cell for cell in cells]
-
-
-#: The columns of a run of logs.
-_LOG_COLUMNS = ("log_mean", "log_stderr", "relative_deviation")
-
-_ARM_COLUMNS = tuple(f.name for f in fields(ArmRow) if f.name not in ("values", *_LOG_COLUMNS))
-
-#: The columns that have one number per component.
-_WIDE = ("mean", "stderr", "variance", *_LOG_COLUMNS)
 
 
 def log_ends(log: Floats, width: Floats) -> tuple[Floats, Floats]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -13,19 +12,18 @@ import numpy as np
 
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
-from croupier.data.history import History, Rows
-from croupier.data.ledger import Ledger
-from croupier.data.log_scale import quiet
-from croupier.data.plan import MIXTURE, Plan
+from croupier.data.log_scale import arithmetic
+from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError
-from croupier.estimates.combiners import Combiner, as_combiner
+from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
-from croupier.results.make_result import result_of, stderr_of
+from croupier.results.merging import run_agreement, run_by_run
 from croupier.results.result import Result, Runs
 from croupier.store.log import Store
 from croupier.store.reading import StoredRun, open_run
+from croupier.tables.base import kind_of
 
-__all__ = ["merge", "run_agreement", "trusted"]
+__all__ = ["merge"]
 
 Run: TypeAlias = Result | StoredRun | Store | str | os.PathLike[str]
 
@@ -70,21 +68,20 @@ def merge(
     _check(results, same_seed)
     level = _confidence(results, confidence)
     alike = all(_arms(one.plan) == _arms(results[0].plan) for one in results)
-    # Of a mixture there is no ledger that its estimate could be had from.
-    alike = alike and all(one.plan.combine != MIXTURE for one in results)
-    interval = _widest([one._interval for one in results])
-    with quiet() if results[0].plan.log else nullcontext():
-        merged = (_arm_by_arm if alike else _run_by_run)(results, level, interval, combine)
+    merge_them = kind_of(results[0].plan.table).merge if alike else run_by_run
+    interval = _widest([one.basis.interval for one in results])
+    with arithmetic(results[0].plan.log):
+        merged = merge_them(results, level, interval, combine)
         p = run_agreement(results)
     scalar = results[0].history.scalar
-    doubts = [*_disagreement(p), *_short(results), *merged.warnings, *_of_runs(results, merged)]
-    for doubt in doubts:
-        warnings.warn(doubt, CroupierWarning, stacklevel=2)
+    said = [*_disagreement(p), *_short(results), *merged.warnings, *_of_runs(results, merged)]
+    for text in said:
+        warnings.warn(text, CroupierWarning, stacklevel=2)
     return replace(
         merged,
         seconds=float(sum(one.seconds for one in results)),
         stopped="merged",
-        warnings=tuple(doubts),
+        warnings=tuple(said),
         runs=Runs(
             seeds=tuple(one.seed for one in results),
             values=tuple(one.value for one in results),
@@ -144,7 +141,9 @@ def _confidence(results: Sequence[Result], confidence: float | None) -> float:
 
 def _arms(plan: Plan) -> tuple[Any, ...]:
     """Return what must be the same for draws of two runs to be draws of the same arms."""
-    return plan.names, plan.versions, plan.unit, plan.combine, plan.weights, plan.log
+    return (
+        plan.table, plan.settings, plan.names, plan.versions, plan.unit, plan.combine, plan.log,
+    )  # fmt: skip
 
 
 def _widest(intervals: Sequence[Interval]) -> Interval:
@@ -160,139 +159,7 @@ def _widest(intervals: Sequence[Interval]) -> Interval:
     return FixedSize() if fixed else ManyLooks()
 
 
-# -- one estimate
-
-
-def _arm_by_arm(
-    results: Sequence[Result], confidence: float, interval: Interval, combine: Combiner | None
-) -> Result:
-    """Merge the ledgers: the runs one after the other, as one long run."""
-    plan = replace(results[0].plan, confidence=confidence)
-    combiner = combine or as_combiner(plan.combine, plan.weights)
-    ledger = results[0]._ledger.copy()
-    for one in results[1:]:
-        ledger.merge(one._ledger)
-    parts = [one.history.rows() for one in results]
-    numbers = np.concatenate([part.numbers for part in parts])
-    numbers[:, 0] = np.arange(len(numbers))
-    kept = all(part.values for part in parts)  # by each of the runs, or the draws of some are gone
-    rows = Rows(
-        numbers,
-        np.concatenate([part.moments for part in parts]),
-        parts[0].scalar,
-        [values for part in parts for values in part.values] if kept else [],
-    )
-    return _answer(plan, ledger, rows, combiner, interval)
-
-
-def _run_by_run(
-    results: Sequence[Result], confidence: float, interval: Interval, _: Combiner | None
-) -> Result:
-    """Weight the runs, each of them an arm of which only the mean and its error are known."""
-    units = {one.plan.unit for one in results}
-    names = tuple(f"run {number} (seed {one.seed})" for number, one in enumerate(results, 1))
-    plan = Plan(
-        names=names,
-        seed=results[0].seed,
-        unit=units.pop() if len(units) == 1 else "draws",
-        policy={"name": "independent runs"},
-        combine="trusted",
-        confidence=confidence,
-        log=results[0].plan.log,
-    )
-    numbers = np.empty((len(results), 5))
-    moments = []
-    for number, one in enumerate(results):
-        cost = one.cost if plan.unit == one.plan.unit else one.draws
-        numbers[number] = number, number, one.draws, cost, 0.0
-        moments.append(_moments(one))
-    rows = Rows(numbers, np.array(moments), results[0].history.scalar, [])
-    history = History(names, trusted, measured=plan.unit == "seconds", log=plan.log)
-    history.take(rows)
-    return _answer(plan, history.ledger(), rows, trusted, interval)
-
-
-def _moments(run: Result) -> Floats:
-    """Return origin, exponent, mean, M2, M3, M4 of draws that would have come to the same.
-
-    n draws with the mean of the run, its variance times n, and the fourth moment that gives the
-    effective degrees of freedom which its error has: see `Ledger.df`.
-    """
-    n, pooled, unit = run.draws, run._pooled, run._ledger.exponent
-    m2 = np.where(pooled.varies, pooled.variance * n, 0.0) * max(n - 1, 1)
-    m4 = np.square(m2) / n**2 * np.maximum(2 * (n - 1) * (n + 10) / pooled.df + n - 40, 0.0)
-    nothing = np.zeros_like(pooled.mean)
-    if run.plan.log:
-        return np.array((nothing, unit, pooled.mean, m2, nothing, m4))
-    value = run._ledger.value_of(pooled.mean)
-    return np.array((value, unit, nothing, m2, nothing, m4))
-
-
-def trusted(ledger: Ledger) -> Floats:
-    """Weight runs by 1/(V_k exp(1.5 sqrt(2/df_k))), V_k = s2_k/n_k the square of their errors.
-
-    By inverse variance, but an error that is not well known is taken to be larger than it looks:
-    among many short runs those that were lucky would count for the most. A run in which nothing
-    has varied gets no weight; if none has, each by its draws.
-    """
-    n, s2 = ledger.count[:, None], ledger.variance
-    doubtful = s2 * np.exp(1.5 * np.sqrt(2 / ledger.df))
-    precise = np.divide(n, doubtful, out=np.zeros_like(s2), where=s2 > 0)
-    precise = np.where((s2 > 0).any(axis=0), precise, n)
-    return np.asarray(precise / precise.sum(axis=0))
-
-
-def _answer(
-    plan: Plan, ledger: Ledger, rows: Rows, combiner: Combiner, interval: Interval
-) -> Result:
-    history = History(
-        plan.names,
-        combiner,
-        confidence=plan.confidence,
-        interval=interval,
-        measured=plan.unit == "seconds",
-        log=plan.log,
-    )
-    history.take(rows)
-    return result_of(plan, ledger, history, combiner, interval, {})
-
-
 # -- do they agree?
-
-
-def run_agreement(results: Sequence[Result]) -> Floats:
-    """Return the p-value, per component, that the runs estimate the same number.
-
-    Welch's test for means of unequal variances (Biometrika 38, 1951): with w = 1/V,
-    F = sum w (x - x_w)^2/(R - 1) / (1 + 2 (R - 2)/(R^2 - 1) L), L = sum (1 - w/W)^2/df, on R - 1
-    and (R^2 - 1)/(3 L) degrees of freedom. NaN where fewer than two runs have varied.
-    """
-    from scipy.special import fdtrc
-
-    if results[0].plan.log:  # in a unit that all of them share
-        units = np.array([one._ledger.exponent for one in results])
-        shift = units - units.max(axis=0)
-        x = np.ldexp(np.array([one._pooled.mean for one in results]), shift)
-        error = np.ldexp(np.array([stderr_of(one._pooled) for one in results]), shift)
-    else:
-        x = np.array([np.atleast_1d(one.value) for one in results])
-        error = np.array([np.atleast_1d(one.stderr) for one in results], dtype=float)
-    df = np.array([one._pooled.df for one in results])
-    p = np.full(x.shape[1], np.nan)
-    for j in range(x.shape[1]):
-        known = np.isfinite(error[:, j]) & (error[:, j] > 0)
-        R = int(known.sum())
-        if R < 2:
-            continue
-        scale = error[known, j].max()  # of draws of 2^600 the square is infinite
-        w = np.square(scale / error[known, j])
-        off = (x[known, j] - x[known, j][0]) / scale
-        W = w.sum()
-        centre = (w * off).sum() / W
-        L = (np.square(1 - w / W) / df[known, j]).sum()
-        F = (w * np.square(off - centre)).sum() / (R - 1) / (1 + 2 * (R - 2) / (R * R - 1) * L)
-        p[j] = fdtrc(R - 1, (R * R - 1) / (3 * L), F)
-    return p
 
 
 def _disagreement(p: Floats) -> list[str]:
@@ -324,10 +191,10 @@ def _of_runs(results: Sequence[Result], merged: Result) -> list[str]:
     """Return what the runs themselves warn of, once each, with the runs that do."""
     found: dict[str, list[str]] = {}
     for number, one in enumerate(results, 1):
-        for doubt in one.warnings:
-            if doubt not in merged.warnings:
-                found.setdefault(doubt, []).append(str(number))
+        for warning in one.warnings:
+            if warning not in merged.warnings:
+                found.setdefault(warning, []).append(str(number))
     return [
-        f"run{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {doubt}"
-        for doubt, numbers in found.items()
+        f"run{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {warning}"
+        for warning, numbers in found.items()
     ]

@@ -1,24 +1,22 @@
-"""stratify: one budget for strata with known weights; the table is the Allocator's."""
+"""stratify: one budget for strata with known weights."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
-from croupier.checks import known_settings
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
 from croupier.policies import MCUCB, Policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
-from croupier.running.estimate import ArmSettings, estimate
-
-if TYPE_CHECKING:
-    pass
+from croupier.running.estimate import Dealing, deal
+from croupier.running.settings import ArmOptions, split_options
+from croupier.tables.strata import strata_of
 
 __all__ = ["optimal_shares", "regret", "stratify"]
 
@@ -28,7 +26,7 @@ def stratify(
     weights: Mapping[str, float] | Sequence[float],
     *,
     policy: str | Policy = MCUCB.name,
-    **settings: Unpack[ArmSettings],
+    **settings: Unpack[ArmOptions],
 ) -> Result:
     """Spend a budget on strata with known weights, most where it takes most from the error.
 
@@ -60,9 +58,12 @@ def stratify(
     named = as_arms(strata)
     if "combine" in settings:
         raise PlanError("strata are combined by their weights: leave combine out")
-    known_settings("stratify", settings, ("policy", *ArmSettings.__annotations__))
+    around, own = split_options("stratify", settings, ("policy",))
     combiner = Stratified(_in_order(named, weights))
-    return estimate(named, policy=policy, combine=combiner, **settings)
+    if len(combiner.weights) != len(named):
+        raise PlanError(f"weights needs one entry per arm, {len(named)}, got {combiner.weights!r}")
+    table = strata_of(combiner.weights)
+    return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
 
 
 def _in_order(strata: Sequence[Arm], weights: Any) -> tuple[float, ...]:
@@ -88,12 +89,13 @@ class _Known(NamedTuple):
 
 
 def _known(result: Result) -> _Known:
-    ledger, plan = result._ledger, result.plan
-    if plan.weights is None:
-        raise PlanError(f"this is for the results of stratify, got combine={plan.combine!r}")
+    ledger, plan = result.basis.ledger, result.plan
+    weights = plan.settings.get("weights")
+    if weights is None:
+        raise PlanError(f"this is for the results of stratify, got a result of {plan.table!r}")
     s2 = ledger.variance
     s = np.sqrt(s2 @ objective_weights(plan, ledger, s2))
-    return _Known(ledger.count, ledger.price, np.array(plan.weights) * s)
+    return _Known(ledger.count, ledger.price, np.array(weights) * s)
 
 
 def optimal_shares(result: Result) -> dict[str, float]:

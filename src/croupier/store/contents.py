@@ -13,6 +13,8 @@ from croupier.data.draws import Outcome
 from croupier.data.history import Rows
 from croupier.data.plan import Plan
 from croupier.errors import StoreError
+from croupier.estimates.intervals import INTERVALS
+from croupier.store import upgrade
 from croupier.store.database import Database, checksum, damaged
 from croupier.store.records import COLUMNS, DETAILS, Records
 
@@ -31,7 +33,7 @@ __all__ = [
 
 #: What a plan says of each arm by itself.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
-                   "weights": "weight", "learns": "learns"}  # fmt: skip
+                   "learns": "learns"}  # fmt: skip
 
 
 def contents_of(plan: Plan, learns: Collection[str]) -> dict[str, Any]:
@@ -61,9 +63,9 @@ def contents_in(database: Database) -> dict[str, Any]:
         ((number, plan, learns, stored),) = rows
         if checksum("run", number, plan, learns) != stored:
             raise ValueError("the plan does not have its checksum")
-        # Stores of the time before runs of logs say nothing of them.
-        return {"log": False, **json.loads(plan), "learns": json.loads(learns)}
-    except (ValueError, TypeError) as error:
+        contents = {**json.loads(plan), "learns": json.loads(learns)}
+        return upgrade.contents(contents) if database.version == 1 else contents
+    except (ValueError, TypeError, KeyError) as error:
         raise damaged(database.path, error) from error
 
 
@@ -83,18 +85,21 @@ def calls_in(database: Database) -> list[dict[str, Any]]:
         try:
             if checksum("calls", number, content) != stored or number != len(calls):
                 raise ValueError(f"call {number!r:.20} does not have its checksum")
-            calls.append(_call(json.loads(content)))
+            call = json.loads(content)
+            calls.append(_call(upgrade.call(call) if database.version == 1 else call))
         except (ValueError, TypeError, KeyError) as error:
             raise damaged(database.path, error) from error
     return calls
 
 
 def _call(call: Any) -> dict[str, Any]:
-    kinds = {"began": str, "pid": int, "host": str, "interval": str, "rho2": float | None,
-             "stopped": str | None, "seconds": float, "doubts": list}  # fmt: skip
+    kinds = {"began": str, "pid": int, "host": str, "interval": dict, "stopped": str | None,
+             "seconds": float, "warnings": list}  # fmt: skip
     for name, kind in kinds.items():
         if not isinstance(call[name], kind):
             raise ValueError(f"a call with {name} = {call[name]!r:.50}")
+    if call["interval"]["name"] not in INTERVALS:
+        raise ValueError("an interval of no known kind")
     return {name: call[name] for name in kinds}
 
 
@@ -107,20 +112,19 @@ def records_in(database: Database, names: tuple[str, ...]) -> Records:
 
 
 def rows_in(database: Database, records: Records, told: int) -> Rows:
-    """Return the first so many rows of the history, with the draws if they were kept."""
+    """Return the first `told` rows of the history, with the draws if they were kept."""
     values = []
     kept = database.rows("SELECT 1 FROM details WHERE ticket < 1000 AND drawn IS NOT NULL LIMIT 1")
     if told and kept:
         first = islice(outcomes_in(database, records, 0), told)
         values = [outcome.values for outcome in first if outcome.values is not None]
-    numbers, moments = records.columns(told)
-    return Rows(numbers, moments, records.scalar, values)
+    return records.rows(told, values)
 
 
 def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Outcome]:
     """Read the outcomes from a ticket on, a thousand at a time."""
     query = f"SELECT {DETAILS} FROM details WHERE ticket >= ? ORDER BY ticket LIMIT 1000"
-    left = int((records.numbers[:, 0] >= first).sum())
+    left = int((records.ticket >= first).sum())
     while left:
         try:
             found = records.outcomes(database.rows(query, first))
@@ -133,7 +137,12 @@ def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Ou
 
 
 def snapshot_in(database: Database) -> Mapping[str, str] | None:
-    """Return the last snapshot, its parts still encoded; None if there is none."""
+    """Return the last snapshot, its parts still encoded; None if there is none.
+
+    Those of the first schema are of another shape: such a run is told everything again.
+    """
+    if database.version == 1:
+        return None
     rows = database.rows("SELECT * FROM snapshots ORDER BY ticket DESC LIMIT 1")
     for ticket, content, stored in rows:
         try:
@@ -170,11 +179,21 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
                 for arm, one, other in pairs
                 if one != other
             ]
+        elif field == "settings":
+            found += _settings(before or {}, after or {})
         elif field == "policy":
             found.append(f"policy: {_described(before)} -> {_described(after)}")
         elif field not in _PER_ARM:
             found.append(f"{field}: {before!r} -> {after!r}")
     return found
+
+
+def _settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{name} of the table: {before.get(name)!r} -> {after.get(name)!r}"
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    ]
 
 
 def _described(policy: Any) -> str:

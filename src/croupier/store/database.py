@@ -21,9 +21,10 @@ __all__ = ["Database", "Durability", "checksum", "damaged"]
 
 Durability: TypeAlias = Literal["full", "normal"]
 
-#: "crou", and the version of the schema below.
+#: "crou", the version of the schema below, and those that can be read: see `upgrade`.
 APPLICATION: Final = 0x63726F75
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, VERSION)
 
 #: `head` are the numbers of an outcome as little-endian doubles (see `records`); `details` is what
 #: few readers need, in a table of its own.
@@ -121,6 +122,9 @@ class Database:
 
     mode: str = "unknown"
 
+    #: The schema of the file.
+    version: int = VERSION
+
     @classmethod
     def _opened(cls, path: Path, uri: str, *first: str, thoroughly: bool = True) -> Database:
         if not path.is_file():
@@ -145,12 +149,14 @@ class Database:
                 "give another store="
             )
         (version,) = execute("PRAGMA user_version").fetchone()
-        if version != VERSION:
+        if version not in READABLE:
             newer = "a newer" if version > VERSION else "another"
             raise StoreError(
                 f"{self.path} was written by {newer} version of croupier (schema {version}, this "
-                f"one reads {VERSION}): use that version, or another store="
+                f"one reads {' and '.join(map(str, READABLE))}): use that version, or another "
+                "store="
             )
+        self.version = version
         found = dict(execute("SELECT name, sql FROM sqlite_master").fetchall())
         kinds = {kind for (kind,) in execute("SELECT type FROM sqlite_master").fetchall()}
         if found != SCHEMA or kinds != {"table"}:
@@ -199,6 +205,25 @@ class Database:
                 if self._connection.in_transaction:
                     execute("ROLLBACK")
                 raise
+
+    def replace(self, rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
+        """Bring a store to the present schema: new rows for old ones, and no snapshots."""
+        execute = self._connection.execute
+        with self._errors(self.path, "cannot be written"):
+            try:
+                execute("BEGIN IMMEDIATE")
+                execute("DELETE FROM snapshots")
+                for table in {table for table, _ in rows}:
+                    execute(f"DELETE FROM {table}")
+                for table, row in rows:
+                    execute(_insert(table, len(row)), row)
+                execute(f"PRAGMA user_version = {VERSION}")
+                execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                raise
+        self.version = VERSION
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:

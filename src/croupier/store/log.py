@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Self
 
 import croupier
 from croupier.checks import choice
 from croupier.data.draws import Outcome
-from croupier.data.history import Rows
 from croupier.data.plan import Plan
 from croupier.errors import PlanError, StoreError
 from croupier.estimates.intervals import Interval
@@ -33,11 +32,12 @@ from croupier.store.contents import (
     run_row,
     snapshot_in,
 )
-from croupier.store.database import Database, Durability, checksum, damaged
+from croupier.store.database import VERSION, Database, Durability, checksum, damaged
 from croupier.store.lock import Lock
 from croupier.store.records import Records, rows_of
+from croupier.tables.base import Snapped, Table
 
-__all__ = ["Log", "Snapped", "Store", "as_store"]
+__all__ = ["Log", "Store", "as_store"]
 
 #: A snapshot after so many outcomes: to tell them again takes half a second.
 _SNAPSHOT_EVERY: Final = 5_000
@@ -75,22 +75,14 @@ class Store:
         object.__setattr__(self, "path", os.fsdecode(self.path))
 
 
-class Snapped(Protocol):
-    """What a log needs of a table."""
-
-    plan: Plan
-    interval: Interval
-
-    def snapshot(self) -> dict[str, Any] | None:
-        """Return all that a run has come to, but for its history."""
-
-    def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
-        """Go on where a snapshot was taken."""
-
-
 def as_store(store: str | os.PathLike[str] | Store) -> Store:
     """Return a store from a path, or as it is."""
     return store if isinstance(store, Store) else Store(store)
+
+
+def _call_row(number: int, call: dict[str, Any]) -> tuple[Any, ...]:
+    content = json.dumps(call)
+    return (number, content, checksum("calls", number, content))
 
 
 class Log:
@@ -129,7 +121,7 @@ class Log:
 
     # -- begin and end
 
-    def begin(self, table: Snapped, learns: Collection[str] = (), *, whole: bool = False) -> None:
+    def begin(self, table: Table, learns: Collection[str] = (), *, whole: bool = False) -> None:
         """Lock the store, make it if it is new, and bring a table to the last snapshot in it.
 
         `learns` are the names of arms that learn. With `whole` no snapshot is used: every
@@ -138,10 +130,12 @@ class Log:
         plan = table.plan
         self._lock = Lock(self.path)
         self._arms = {name: k for k, name in enumerate(plan.names)}
-        self._like, told = getattr(table, "snapshot", lambda: None)(), 0
+        self._like, told = table.snapshot() if isinstance(table, Snapped) else None, 0
         if self.path.exists():
             self._agree(plan, learns)  # before anything in the file is touched
             self._database = Database.write(self.path, self._durability)
+            if self._database.version != VERSION:
+                self._upgrade(self._database, plan, learns)
             self._records = records_in(self._database, plan.names)
             if not whole:
                 told = self._go_on(table)
@@ -149,7 +143,7 @@ class Log:
             row = run_row(self.path, plan, learns)
             self._database = Database.create(self.path, self._durability, {"run": row})
             self._records = Records.read([], plan.names)
-        self._last = int(self._records.numbers[:, 0].max(initial=-1))
+        self._last = self._records.last
         self._new: set[int] = set()
         self._snapped = told
         calls = calls_in(self._database)
@@ -159,11 +153,10 @@ class Log:
             "began": datetime.now().astimezone().isoformat(timespec="seconds"),
             "pid": os.getpid(),
             "host": socket.gethostname(),
-            "interval": table.interval.name,
-            "rho2": None,
+            "interval": table.interval.state(),
             "stopped": None,
             "seconds": self.seconds,
-            "doubts": [],
+            "warnings": [],
         }
         self._write_call()
 
@@ -177,21 +170,24 @@ class Log:
                 "give the same arms and settings to go on with it, or another store= for a new run"
             )
 
-    def finish(self, interval: Interval, stopped: str, seconds: float, doubts: list[str]) -> None:
-        """Write down how the call ended: what stopped it, and what `estimate` had to say."""
+    def _upgrade(self, database: Database, plan: Plan, learns: Collection[str]) -> None:
+        """Bring a store of the first schema to the present one, all at once or not at all."""
+        calls = enumerate(calls_in(database))
+        rows = [("calls", _call_row(number, call)) for number, call in calls]
+        database.replace([("run", run_row(self.path, plan, learns)), *rows])
+
+    def finish(self, interval: Interval, stopped: str, seconds: float, warnings: list[str]) -> None:
+        """Write down how the call ended: what stopped it, and what it warned of."""
         self._call |= {
-            "interval": interval.name,
-            "rho2": getattr(interval, "rho2", None),
+            "interval": interval.state(),
             "stopped": stopped,
             "seconds": seconds,
-            "doubts": doubts,
+            "warnings": warnings,
         }
         self._write_call()
 
     def _write_call(self) -> None:
-        content = json.dumps(self._call)
-        row = (self._number, content, checksum("calls", self._number, content))
-        self._open.insert([("calls", row)])
+        self._open.insert([("calls", _call_row(self._number, self._call))])
 
     @property
     def _open(self) -> Database:
@@ -244,11 +240,11 @@ class Log:
 
     # -- snapshots
 
-    def snapshot(self, table: Snapped, told: int) -> None:
+    def snapshot(self, table: Table, told: int) -> None:
         """Store what a run has come to, if that is some time ago and if it can be stored."""
         if self._like is None or told < self._snapped + _SNAPSHOT_EVERY:
             return
-        if (state := table.snapshot()) is None:
+        if not isinstance(table, Snapped) or (state := table.snapshot()) is None:
             return
         try:
             parts = {name: encoded(part, self._like[name]) for name, part in state.items()}
@@ -260,10 +256,12 @@ class Log:
         self._open.insert([("snapshots", row)], f"DELETE FROM snapshots WHERE ticket < {told}")
         self._snapped = told
 
-    def _go_on(self, table: Snapped) -> int:
+    def _go_on(self, table: Table) -> int:
         """Bring a table to the last snapshot; return how many tickets it was told by that."""
         parts = snapshot_in(self._open)
         if self._like is None or parts is None or parts["croupier"] != croupier.__version__:
+            return 0
+        if not isinstance(table, Snapped):
             return 0
         try:
             like = self._like
@@ -271,11 +269,8 @@ class Log:
             told = int(state["told"])
             if told > self._records.contiguous or not told:
                 raise damaged(self.path, f"a snapshot of {told} outcomes, which are not all there")
-            if state["interval"]["name"] != table.interval.name and table.interval.looking:
+            if table.interval.resumed(state["interval"]) is None:
                 return 0  # another kind of interval has looked at nothing so far
-            state["interval"] = {**state["interval"], "name": table.interval.name}
-            if not hasattr(table.interval, "rho2"):
-                state["interval"].pop("rho2", None)
             table.go_on_from(state, rows_in(self._open, self._records, told))
         except (ValueError, TypeError, KeyError, IndexError):
             return 0  # of another time: the outcomes are all there

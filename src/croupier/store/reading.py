@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from croupier.data.extremes import Tail
 from croupier.data.history import History
-from croupier.data.ledger import Ledger
-from croupier.data.log_scale import quiet
-from croupier.data.plan import MIXTURE, Plan
+from croupier.data.plan import Plan
 from croupier.errors import PlanError, StoreError
-from croupier.estimates.combiners import Combiner, as_combiner, mean, pool
-from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
-from croupier.results.make_result import result_of
+from croupier.estimates.combiners import Combiner
+from croupier.estimates.intervals import INTERVALS, FixedSize
 from croupier.results.result import Result
 from croupier.store.codec import decoded
 from croupier.store.contents import (
@@ -32,12 +28,9 @@ from croupier.store.contents import (
 from croupier.store.database import Database, damaged
 from croupier.store.lock import owner_of
 from croupier.store.records import Records
+from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
 
 __all__ = ["Status", "StoredRun", "open_run"]
-
-_INTERVALS: Final[dict[str, Interval]] = {
-    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime())
-}
 
 
 @dataclass(frozen=True)
@@ -133,38 +126,22 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
     owner = owner_of(file)
     with closing(Database.read(file)) as database:
         plan = plan_in(database)
-        learns = contents_in(database)["learns"]
         records, calls = records_in(database, plan.names), calls_in(database)
-        try:
-            whole = plan.combine == MIXTURE  # such a run has no use for a combiner
-            combiner = mean if whole else combine or as_combiner(plan.combine, plan.weights)
-        except PlanError:
-            raise StoreError(
-                f"{file} was combined by {plan.combine!r}, a function that a file cannot hold: "
-                "give it, cr.open_run(path, combine=...)"
-            ) from None
         call = calls[-1] if calls else None
-        interval = _INTERVALS.get(call["interval"] if call else FixedSize.name)
-        if interval is None:
-            raise damaged(file, "an interval of no known kind")
         stopped = call["stopped"] if call and owner is None else None
         seconds = max([records.elapsed, *(each["seconds"] for each in calls)])
         result = None
         if len(records):
-            learning = {name for name, learned in zip(plan.names, learns, strict=True) if learned}
-            if whole:
-                result = _of_mixture(database, plan, records, interval)
-            else:
-                result = _result(database, plan, records, combiner, interval, learning)
-            doubts = call["doubts"] if call and stopped else result.warnings
-            # A run that nobody goes on with has been interrupted, even if it could not say so.
+            result = _told_again(database, plan, records, call, combine)
+            warnings = call["warnings"] if call and stopped else result.warnings
+            # A run that nobody continues has been interrupted, even if it could not say so.
             why = stopped if stopped or owner else "interrupted"
-            result = replace(result, stopped=why, seconds=seconds, warnings=tuple(doubts))
+            result = replace(result, stopped=why, seconds=seconds, warnings=tuple(warnings))
         status = Status(
             path=str(path),
             tickets=len(records),
-            draws=int(records.numbers[:, 2].sum()),
-            cost=float(records.columns(len(records))[0][:, 3].sum()),
+            draws=records.draws,
+            cost=records.cost,
             unit=plan.unit,
             seconds=seconds,
             arms=plan.names,
@@ -178,70 +155,59 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
     return StoredRun(status, result)
 
 
-def _of_mixture(database: Database, plan: Plan, records: Records, interval: Interval) -> Result:
-    """Tell the outcomes to the table that the run was played at."""
-    # It is built on runs, and so above this layer: loaded where a file asks for it.
-    table = import_module("croupier.importance.mixture").Mixture(plan, interval=interval)
-    for outcome in outcomes_in(database, records, 0):
-        if outcome.ticket < records.contiguous:
-            table.restore(outcome)
-        else:
-            table.hold(outcome)
-    result: Result = table.result()
-    return result
-
-
-def _result(
+def _told_again(
     database: Database,
     plan: Plan,
     records: Records,
-    combiner: Combiner,
-    interval: Interval,
-    learning: set[str],
+    call: Mapping[str, Any] | None,
+    combine: Combiner | None,
 ) -> Result:
-    """Book all outcomes as the table did: those behind a gap count, but were not looked at."""
-    if plan.log:
-        with quiet():
-            return _booked(database, plan, records, combiner, interval, learning)
-    return _booked(database, plan, records, combiner, interval, learning)
+    """Tell the outcomes to a table of the kind that the run was played at.
 
-
-def _booked(
-    database: Database,
-    plan: Plan,
-    records: Records,
-    combiner: Combiner,
-    interval: Interval,
-    learning: set[str],
-) -> Result:
-    measured = plan.unit == "seconds"
-    ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
-    tails, told = dict[int, Tail](), 0
-    parts = snapshot_in(database)
-    if parts is not None:
-        try:
-            kind, known = decoded(parts["interval"]), decoded(parts["ledger"])
-            ends = {name: Tail.from_state(t) for name, t in decoded(parts["tails"]).items()}
-            if kind["name"] == interval.name or not interval.looking:
-                ledger, told = Ledger.from_state(known, ledger), int(decoded(parts["told"]))
-                tails = {plan.names.index(name): tail for name, tail in ends.items()}
-                if isinstance(interval, Anytime):
-                    interval = Anytime(kind["rho2"])
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise damaged(database.path, f"its snapshot is none ({error})") from error
-    contiguous = records.contiguous
+    Those behind a gap count too, as they did when the run was interrupted.
+    """
+    learning = zip(plan.names, contents_in(database)["learns"], strict=True)
+    interval = INTERVALS[call["interval"]["name"] if call else FixedSize.name]
+    learns = frozenset(name for name, learned in learning if learned)
+    reading = Reading(interval, combine, learns)
+    table = _table(database.path, plan, reading)
+    told = _from_snapshot(database, table, records)
     for outcome in outcomes_in(database, records, told):
-        arm = plan.names.index(outcome.arm)
-        ledger.add(arm, outcome)
-        if outcome.ticket >= contiguous:
-            continue
-        if arm not in tails or outcome.arm in learning:
-            tails[arm] = Tail()
-        tails[arm].add(outcome.extremes, outcome.inspected)
-        if interval.looking:
-            interval = interval.look(pool(ledger, combiner), plan.confidence)
-    history = History(
-        plan.names, combiner, confidence=plan.confidence, measured=measured, log=plan.log
-    )
-    history.take(rows_in(database, records, len(records)))
-    return result_of(plan, ledger, history.view(interval), combiner, interval, tails)
+        if outcome.ticket < records.contiguous:
+            restore(table, outcome)
+        else:
+            table.tickets.hold(outcome)
+    return table.result()
+
+
+def _table(path: Path, plan: Plan, reading: Reading) -> Table:
+    try:
+        kind = kind_of(plan.table)
+    except PlanError as error:
+        raise StoreError(f"{path} was played at a table that is not known here: {error}") from None
+    try:
+        return kind.read_back(plan, reading)
+    except PlanError as error:
+        if kind.combiner is None:
+            raise damaged(path, error) from error
+        raise StoreError(
+            f"{path} was combined by {plan.combine!r}, a function that a file cannot hold: "
+            "give it, cr.open_run(path, combine=...)"
+        ) from None
+
+
+def _from_snapshot(database: Database, table: Table, records: Records) -> int:
+    """Bring a table to the last snapshot; return how many tickets it was told by that."""
+    parts = snapshot_in(database)
+    if parts is None or not isinstance(table, Snapped):
+        return 0
+    try:
+        names = ("told", "reported", "components", "ledger", "tails", "interval")
+        state = {name: decoded(parts[name]) for name in names}
+        if table.interval.resumed(state["interval"]) is None:
+            return 0  # another kind of interval must look at everything itself
+        told = int(state["told"])
+        table.go_on_from(state, rows_in(database, records, told))
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise damaged(database.path, f"its snapshot is none ({error})") from error
+    return told

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats, Outcome
+from croupier.data.history import BATCH, Rows
 from croupier.data.log_scale import EMPTY
 from croupier.errors import StoreError
 from croupier.store.codec import NotPlainError, decoded, encoded
@@ -23,10 +24,11 @@ __all__ = ["COLUMNS", "DETAILS", "Records", "rows_of"]
 COLUMNS: Final = "ticket, arm, size, head, checksum"
 DETAILS: Final = "ticket, extremes, extra, drawn, checksum"
 
-#: What comes once in a head, before origin, exponent, mean, M2, M3 and M4 of every component:
-#: ticket, arm, size, scalar, components, inspected, cost, cost_m2, reported, seconds, elapsed.
-_FIXED: Final = 11
-_COST, _ELAPSED = 6, 10
+#: What comes once in a head, before origin, exponent, mean, M2, M3 and M4 of every component.
+_WHOLE: Final = ("ticket", "arm", "size", "scalar", "components", "inspected")
+_COSTS: Final = ("cost", "cost_m2", "reported", "seconds", "elapsed")
+HEAD: Final = np.dtype([(name, "<f8") for name in (*_WHOLE, *_COSTS)])
+_FIXED: Final = len(_WHOLE) + len(_COSTS)
 _MOST_COMPONENTS: Final = 10**7
 _MOST: Final = 2**53
 
@@ -34,7 +36,7 @@ _MOST: Final = 2**53
 def rows_of(outcome: Outcome, arm: int, elapsed: float) -> list[tuple[str, tuple[Any, ...]]]:
     """Return the rows that hold one outcome; `elapsed` are the seconds of the run so far."""
     ticket, size, d = outcome.ticket, outcome.size, outcome.origin.size
-    numbers = (
+    numbers = (  # in the order of HEAD
         ticket, arm, size, outcome.scalar, d, outcome.inspected,
         outcome.cost, outcome.cost_m2, outcome.reported, outcome.seconds, elapsed,
     )  # fmt: skip
@@ -63,14 +65,14 @@ def _bytes(numbers: Floats) -> bytes:
 class Records:
     """Outcomes as columns, by ticket; ValueError for whatever croupier would not have written.
 
-    `numbers` has the columns ticket, arm, size and inspected; `heads` are all of each row.
+    `heads` has the columns of `HEAD`; `moments` are origin, exponent, mean, M2, M3 and M4 of every
+    component, (n, 6, d).
     """
 
     names: tuple[str, ...]
-    numbers: NDArray[np.int64]
-    heads: Floats
+    heads: NDArray[np.void]
+    moments: Floats
     scalar: bool
-    components: int
 
     @classmethod
     def read(cls, rows: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> Records:
@@ -79,7 +81,7 @@ class Records:
         Column by column: a million rows take about a second.
         """
         if not rows:
-            return cls(names, np.empty((0, 4), np.int64), np.empty((0, _FIXED + 6)), True, 1)
+            return cls(names, np.empty(0, HEAD), np.empty((0, 6, 1)), True)
         ticket, arm, size, head, stored = zip(*rows, strict=True)
         if {*map(type, head)} != {bytes} or {*map(type, ticket + arm + size + stored)} != {int}:
             raise ValueError("an outcome has columns of other types")
@@ -88,78 +90,96 @@ class Records:
                 raise ValueError(f"ticket {ticket[row]} does not have its checksum")
         if len(head[0]) < 8 * _FIXED or len({*map(len, head)}) != 1:
             raise ValueError("outcomes of different lengths")
-        heads = np.frombuffer(b"".join(head), "<f8").astype(float, copy=False)
-        heads = heads.reshape(len(rows), -1)
-        whole = heads[:, :6]
+        numbers = np.frombuffer(b"".join(head), "<f8").astype(float, copy=False)
+        numbers = numbers.reshape(len(rows), -1)
+        whole = numbers[:, : len(_WHOLE)]
         if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < _MOST)).all():
             raise ValueError("impossible counts")
-        scalar, d = whole[0, 3:5].astype(int).tolist()
+        heads = np.ascontiguousarray(numbers[:, :_FIXED]).view(HEAD)[:, 0]
+        scalar, d = int(heads["scalar"][0]), int(heads["components"][0])
         one = scalar in (0, 1) and 1 <= d <= (1 if scalar else _MOST_COMPONENTS)
-        if not one or heads.shape[1] != _FIXED + 6 * d or (whole[:, 3:5] != (scalar, d)).any():
+        alike = (heads["scalar"] == scalar).all() and (heads["components"] == d).all()
+        if not one or not alike or numbers.shape[1] != _FIXED + 6 * d:
             raise ValueError(f"draws of {d} components, or of several kinds")
-        if (whole[:, :3] != np.array((ticket, arm, size)).T).any():
+        told = {"ticket": ticket, "arm": arm, "size": size}
+        if any((heads[name] != np.array(column)).any() for name, column in told.items()):
             raise ValueError("an outcome of another ticket, arm or size")
-        numbers = whole[:, (0, 1, 2, 5)].astype(np.int64)
-        records = cls(names, numbers, heads, bool(scalar), d)
-        records._check()
+        records = cls(names, heads, numbers[:, _FIXED:].reshape(len(rows), 6, d), bool(scalar))
+        records._check(numbers)
         return records
 
-    def _check(self) -> None:
-        ticket, arm, size, inspected = self.numbers.T
-        costs = self.heads[:, _COST:_FIXED]
-        exponent = self.heads[:, _FIXED + self.components : _FIXED + 2 * self.components]
+    def _check(self, numbers: Floats) -> None:
+        heads, exponent = self.heads, self.moments[:, 1]
         right = {
-            "tickets": (np.diff(ticket) > 0).all(),
-            "arms": (arm < len(self.names)).all(),
-            "sizes": (size >= 1).all() and (inspected <= size).all(),
-            "numbers": np.isfinite(self.heads).all(),
-            "costs": (costs >= 0).all() and (costs[:, 0] > 0).all(),
+            "tickets": (np.diff(heads["ticket"]) > 0).all(),
+            "arms": (heads["arm"] < len(self.names)).all(),
+            "sizes": (heads["size"] >= 1).all() and (heads["inspected"] <= heads["size"]).all(),
+            "numbers": np.isfinite(numbers).all(),
+            "costs": all((heads[name] >= 0).all() for name in _COSTS) and (heads["cost"] > 0).all(),
             "exponents": (exponent == np.rint(exponent)).all() and (abs(exponent) <= -EMPTY).all(),
         }
         if wrong := [name for name, fine in right.items() if not fine]:
             raise ValueError(f"impossible {', '.join(wrong)}")
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.heads)
+
+    @cached_property
+    def ticket(self) -> NDArray[np.int64]:
+        """The tickets, in ascending order."""
+        return self.heads["ticket"].astype(np.int64)
+
+    @property
+    def last(self) -> int:
+        """The last ticket, -1 if there is none."""
+        return int(self.ticket.max(initial=-1))
+
+    @property
+    def draws(self) -> int:
+        """The number of draws."""
+        return int(self.heads["size"].sum())
+
+    @property
+    def cost(self) -> float:
+        """What they cost."""
+        return float(self.heads["cost"].sum())
 
     def row_of(self, ticket: int) -> int | None:
         """Return the row of a ticket, or None if it is not there."""
         if ticket < self.contiguous:
             return ticket
-        row = int(np.searchsorted(self.numbers[:, 0], ticket))
-        return row if row < len(self) and self.numbers[row, 0] == ticket else None
+        row = int(np.searchsorted(self.ticket, ticket))
+        return row if row < len(self) and self.ticket[row] == ticket else None
 
     @cached_property
     def contiguous(self) -> int:
         """How many tickets 0, 1, 2, ... there are without a gap."""
-        tickets = self.numbers[:, 0]
-        gaps = np.flatnonzero(tickets != np.arange(len(tickets)))
-        return int(gaps[0]) if len(gaps) else len(tickets)
+        gaps = np.flatnonzero(self.ticket != np.arange(len(self)))
+        return int(gaps[0]) if len(gaps) else len(self)
 
     @property
     def missing(self) -> tuple[int, ...]:
         """The tickets that are not there although later ones are."""
         if self.contiguous == len(self):
             return ()
-        tickets = self.numbers[self.contiguous :, 0].tolist()
+        tickets = self.ticket[self.contiguous :].tolist()
         return tuple(sorted({*range(self.contiguous, tickets[-1])} - {*tickets}))
 
     @property
     def elapsed(self) -> float:
         """The seconds that the run had lasted when the last of them was stored."""
-        return float(self.heads[:, _ELAPSED].max()) if len(self) else 0.0
+        return float(self.heads["elapsed"].max()) if len(self) else 0.0
 
     def elapsed_at(self, row: int) -> float:
         """Return the seconds that the run had lasted when the outcome of a row was stored."""
-        return float(self.heads[row, _ELAPSED])
+        return float(self.heads["elapsed"][row])
 
-    def columns(self, told: int) -> tuple[Floats, Floats]:
-        """Return the columns of a History of the first so many rows."""
-        numbers = np.empty((told, 5))
-        numbers[:, :3] = self.numbers[:told, :3]
-        numbers[:, 3:] = self.heads[:told, _COST : _COST + 2]
-        moments = self.heads[:told, _FIXED:].reshape(told, 6, self.components).copy()
-        return numbers, moments
+    def rows(self, told: int, values: list[Floats]) -> Rows:
+        """Return the first rows as those of a history; `values` are their draws, if kept."""
+        batches = np.empty(told, BATCH)
+        for name in BATCH.names or ():
+            batches[name] = self.heads[name][:told]
+        return Rows(batches, self.moments[:told].copy(), self.scalar, values)
 
     def outcomes(self, details: Iterable[tuple[Any, ...]]) -> dict[int, Outcome]:
         """Return the outcomes that rows of details belong to, by ticket."""
@@ -172,33 +192,34 @@ class Records:
         return found
 
     def _outcome(self, row: int, extremes: Any, extra: Any, drawn: Any) -> Outcome:
-        ticket, arm, size, inspected = self.numbers[row].tolist()
-        d, head = self.components, self.heads[row]
-        cost, cost_m2, reported, seconds = head[_COST:_ELAPSED].tolist()
+        head, moments = self.heads[row], self.moments[row]
+        ticket, size, d = int(head["ticket"]), int(head["size"]), moments.shape[1]
         learned = {} if extra is None else decoded(extra)
         if not isinstance(learned, dict):
             raise ValueError(f"the extra of ticket {ticket} is no dict")
         return Outcome(
             ticket=ticket,
-            arm=self.names[arm],
+            arm=self.names[int(head["arm"])],
             size=size,
-            origin=head[_FIXED : _FIXED + d].copy(),
-            exponent=head[_FIXED + d : _FIXED + 2 * d].astype(np.int64),
-            moments=head[_FIXED + 2 * d :].reshape(4, d).copy(),
+            origin=moments[0].copy(),
+            exponent=moments[1].astype(np.int64),
+            moments=moments[2:].copy(),
             scalar=self.scalar,
-            cost=cost,
-            cost_m2=cost_m2,
-            reported=reported,
-            seconds=seconds,
+            cost=float(head["cost"]),
+            cost_m2=float(head["cost_m2"]),
+            reported=float(head["reported"]),
+            seconds=float(head["seconds"]),
             extremes=_numbers(extremes, -1, d),
-            inspected=inspected,
+            inspected=int(head["inspected"]),
             extra=learned,
             values=None if drawn is None else self.values(drawn, size),
         )
 
     def values(self, drawn: bytes, size: int) -> Floats:
         """Return the draws of a batch that a run kept."""
-        return _numbers(drawn, size) if self.scalar else _numbers(drawn, size, self.components)
+        return (
+            _numbers(drawn, size) if self.scalar else _numbers(drawn, size, self.moments.shape[2])
+        )
 
 
 def _numbers(data: bytes, *shape: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from croupier.data.draws import Batch, Outcome
 from croupier.engines.workers import Engine
@@ -47,14 +47,14 @@ class Recorded:
 
     def behind(self, table: Table) -> bool:
         """Tell whether there are stored outcomes that were not asked for again."""
-        return self._log is not None and self._log.behind(table.asked)
+        return self._log is not None and self._log.behind(table.tickets.asked)
 
     def ask(self, table: Table, draws: int | None, cost: float | None) -> Batch | None:
         """Ask a table for its next batch: that of the log, if it has it."""
         if self._log is None:
             return table.ask(draws, cost)
-        if self._log.behind(table.asked):
-            if (found := self._log.stored(table.asked)) is not None:
+        if self._log.behind(table.tickets.asked):
+            if (found := self._log.stored(table.tickets.asked)) is not None:
                 return table.ask_again(found[0])
             # A later ticket is stored, so this one was out: whatever the budget is now.
             return table.ask(draws, cost) or table.ask()
@@ -98,7 +98,7 @@ class Recorded:
         if self._log is not None and outcome.ticket not in self._log:
             self._log.append(outcome, seconds=seconds)
 
-    def leave_snapshot(self, table: Any, told: int) -> None:
+    def leave_snapshot(self, table: Table, told: int) -> None:
         """Between two tickets: leave a snapshot, now and then, where a run can go on from."""
         if self._log is not None and not self._log.behind(told):
             self._log.snapshot(table, told)

@@ -1,4 +1,4 @@
-"""Lane: the short way of a table through the plain loop of one draw at a time.
+"""SingleDraws: the fast way through the plain loop of one draw at a time, around a table.
 
 To book a draw by itself takes ten times as long as an index bandit's decision. So draws are only
 noted here, and the table books them together when somebody reads.
@@ -15,8 +15,9 @@ from croupier.data.batch_moments import TOO_FAR
 from croupier.data.draws import Batch
 from croupier.data.plan import Plan
 from croupier.policies.base import Policy, sprint_of
+from croupier.tables.independent import IndependentArms
 
-__all__ = ["Lane"]
+__all__ = ["SingleDraws"]
 
 _MOST: Final = math.nextafter(TOO_FAR, 0.0)
 
@@ -24,24 +25,25 @@ _MOST: Final = math.nextafter(TOO_FAR, 0.0)
 _WHOLE: Final = 2**53
 
 
-class Lane:
+class SingleDraws:
     """The draws of a run from its first ticket on: `arms` that were asked, `values` that were told.
 
     A ticket is an index into both lists, and each of them grows in one step: an interrupt between
     two steps neither loses a draw nor doubles it. What is not an ordinary draw is left to the
-    table, which knows what to make of it.
+    table, which knows what to make of it: see `table_now`.
     """
 
     __slots__ = (
-        "_choose", "_first", "_learn", "_limits", "_names", "_policy", "_seed", "_sprint", "_torn",
+        "_choose", "_first", "_learn", "_limits", "_names", "_seed", "_sprint", "_table", "_torn",
         "arms", "batch", "values",
     )  # fmt: skip
 
-    def __init__(self, plan: Plan, policy: Policy, state: Any) -> None:
+    def __init__(self, table: IndependentArms) -> None:
+        plan = table.plan
         self.arms: list[int] = []
         self.values: list[float] = []
         self.batch: Batch | None = None
-        self._policy, self._first = policy, state
+        self._table, self._first = table, table.policy_state
         self._names, self._seed = plan.names, plan.seed
         known = [None] * len(plan.names) if plan.policy.get("clip", False) else plan.bounds
         self._limits = [
@@ -50,22 +52,22 @@ class Lane:
         ]
         self._start()
 
-    @classmethod
-    def of(cls, plan: Plan, policy: Policy, state: Any) -> Lane | None:
-        """Return the lane of a plan, if it deals single draws of cost 1 and its policy sprints.
+    @staticmethod
+    def fit(plan: Plan, policy: Policy, state: Any) -> bool:
+        """Tell whether a plan deals single draws of cost 1, and its policy has a sprint.
 
         `state` is the policy's before the first decision.
         """
         single = plan.batch == "one" and plan.width == 1 and plan.unit == "draws"
         if not single or plan.log or plan.keep_values or plan.objective is not None:
-            return None
-        return None if sprint_of(policy, state) is None else cls(plan, policy, state)
+            return False
+        return sprint_of(policy, state) is not None
 
     def _start(self) -> None:
         """Begin the sprint and learn what was told, again if an interrupt has torn it."""
         self._torn = True
-        sprint = sprint_of(self._policy, self._first)
-        assert sprint is not None  # or there would be no lane
+        sprint = sprint_of(self._table.policy, self._first)
+        assert sprint is not None  # or it would not fit
         self._sprint = sprint
         self._choose, self._learn = sprint.choose, sprint.learn
         for arm, value in zip(self.arms, self.values, strict=False):
@@ -106,17 +108,34 @@ class Lane:
             raise
         return True
 
-    def out(self) -> dict[int, Batch]:
-        """Return the batch that is out, if any, by its ticket."""
-        if self.batch is None or len(self.arms) == len(self.values):
-            return {}
-        return {self.batch.ticket: self.batch}
+    # -- the table, as if every draw had gone through it
 
-    def state(self) -> Any:
-        """Return the state of the policy after what was told."""
+    def booked(self) -> IndependentArms:
+        """Return the table with all draws in its books, to read from; it decides nothing yet."""
+        table, told = self._table, len(self.values)
+        table.known.add_draws(self.arms[:told], self.values)
+        table.known.components = (True, 1) if told else None
+        table.tickets.skip(told)
+        if self.batch is not None and len(self.arms) > told:
+            table.tickets.put_out(self.batch)
+        return table
+
+    def table_now(self) -> IndependentArms:
+        """Return the table to go on with: everything is as if it had been asked and told.
+
+        If something interrupts this, it can be done again.
+        """
+        table = self.booked()
         if self._torn:
             self._start()
-        return self._sprint.state()
+        table.policy_state = self._sprint.state()
+        table.pending = np.zeros(len(self._names))
+        table.decisions.clear()
+        if table.tickets.out:
+            table.pending[self.arms[-1]] = 1
+        else:
+            table.decide()
+        return table
 
 
 def _only(values: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from croupier.checks import Range, range_of
 from croupier.data.draws import Batch, Draws, Floats
 from croupier.data.ledger import Ledger
-from croupier.data.log_scale import quiet
+from croupier.data.log_scale import exp
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy
@@ -127,8 +127,7 @@ class _Allocation:
             return {"rewards": -values * values}
         low, high = self._bounds
         if plan.log:  # of draws in units of the largest
-            with quiet():
-                values, low, high = np.exp(values - high), math.exp(low - high), 1.0
+            values, low, high = exp(values - high), math.exp(low - high), 1.0
         part = (values - low) / (high - low)
         return {"rewards": 1 - part * part}
 

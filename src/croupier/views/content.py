@@ -155,8 +155,7 @@ def agreements(summary: Summary) -> dict[str, str]:
     {'arms': 'p = 0.64'}
     """
     tested = {}
-    # Strata have no mean in common, and a proposal by itself may miss a part of the target.
-    if len(summary["arms"]) > 1 and summary["combine"] not in ("strata", "mixture"):
+    if len(summary["arms"]) > 1 and summary["rows"]["untested"] is None:
         tested["arms"] = _agreement(summary["agreement"])
     if "runs" in summary:
         tested["runs"] = _agreement(summary["runs"]["agreement"])

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArmSummary", "History", "Summary", "components", "example"]
+__all__ = ["ArmSummary", "Batches", "RowWords", "Summary", "components", "example"]
 
 
 class ArmSummary(TypedDict):
@@ -44,6 +44,14 @@ class RunsSummary(TypedDict):
     agreement: float | list[float] | None  # p-value; None, or NaN in a list: not testable
 
 
+class RowWords(TypedDict):
+    """What the rows of a run show, in words: see `RowMeaning` in croupier.results."""
+
+    arms: str
+    untested: str | None  # why the means of the arms are not compared; None: they are
+    efficiency: str
+
+
 class Summary(TypedDict):
     """A run and its answer: floats for scalar draws, lists of d floats for vectors.
 
@@ -67,11 +75,13 @@ class Summary(TypedDict):
     seed: int
     warnings: list[str]
     arms: list[ArmSummary]
+    table: str  # the kind of table that the run was played at
+    rows: RowWords
     runs: NotRequired[RunsSummary]
     log: NotRequired[LogSummary]
 
 
-class History(TypedDict):
+class Batches(TypedDict):
     """A run batch by batch: T rows in ticket order, and the estimate at P of them.
 
     The estimate of a run of logs is on their scale.
@@ -140,4 +150,10 @@ def example() -> Summary:
         seed=7,
         warnings=[],
         arms=[naive, tilted],
+        table="independent",
+        rows=RowWords(
+            arms="arms",
+            untested=None,
+            efficiency="precision per cost, relative to the best arm",
+        ),
     )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.views import formats
-from croupier.views.data import History, Summary, components
+from croupier.views.data import Batches, Summary, components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ Floats = NDArray[np.float64]
 
 
 def plot(
-    summary: Summary, history: History, *, component: int = 0, figure: Figure | None = None
+    summary: Summary, history: Batches, *, component: int = 0, figure: Figure | None = None
 ) -> Figure:
     """Draw a run in three panels, into ``figure`` if one is given, and return the figure.
 
@@ -82,7 +82,7 @@ def plot(
     return figure
 
 
-def panels(summary: Summary, history: History) -> list[Figure]:
+def panels(summary: Summary, history: Batches) -> list[Figure]:
     """Draw the three panels as figures of their own, which a page can put below each other."""
     matplotlib, create = _needed()
     with matplotlib.rc_context(STYLE):
@@ -113,7 +113,7 @@ def _colours(summary: Summary) -> dict[str, str]:
     return {arm["name"]: colour for arm, colour in zip(ranked, PALETTE, strict=False)}
 
 
-def _estimate(axes: Axes, summary: Summary, history: History, component: int) -> None:
+def _estimate(axes: Axes, summary: Summary, history: Batches, component: int) -> None:
     """The estimate and its band, over the last two decades of the run: the rest is noise."""
     at = np.asarray(history["at"], dtype=int)
     at = np.clip(at, 0, max(len(history["cost"]) - 1, 0))
@@ -162,7 +162,7 @@ def _pair(summary: Summary, component: int) -> tuple[float, float]:
     return components(said["value"])[component], components(said["stderr"])[component]
 
 
-def _shares(axes: Axes, summary: Summary, history: History, colours: dict[str, str]) -> None:
+def _shares(axes: Axes, summary: Summary, history: Batches, colours: dict[str, str]) -> None:
     """Stacked shares of the cost up to then, each band named at its right end."""
     names = [name for name in colours if name in history["names"]]
     slots = {name: i for i, name in enumerate(names)}

@@ -18,7 +18,7 @@ import numpy as np
 import croupier
 from croupier.views import formats, plots
 from croupier.views.content import Column, Content, agreements, content, line
-from croupier.views.data import History, Summary, components
+from croupier.views.data import Batches, Summary, components
 from croupier.views.result_table import html_table
 
 __all__ = ["page", "write"]
@@ -80,10 +80,7 @@ STOPPED = {
     "interrupted": "interrupted before its time",
     "merged": "merged: each of the runs for its own reason",
 }
-UNTESTED = {
-    "strata": "strata have means of their own",
-    "mixture": "a proposal by itself may miss a part of the target",
-}
+LONGEST_SETTING = 60
 CLOCKS = {"wall": "wall time of the arms' calls", "cpu": "processor time of the arms' calls"}
 PANELS = (
     "The estimate and its interval against the cost",
@@ -94,7 +91,7 @@ PANELS = (
 
 def page(
     summary: Summary,
-    history: History,
+    history: Batches,
     plan: Mapping[str, Any],
     runs: Mapping[str, Any] | None = None,
 ) -> str:
@@ -204,12 +201,9 @@ def _doubts(warnings: Sequence[str]) -> Iterable[str]:
 
 def _arms(summary: Summary, said: Content) -> Iterable[str]:
     yield _table("The arms", said.arms, said.shares)
-    worth = "its precision per cost, relative to the best arm"
-    if summary["combine"] == "strata":
-        worth = "what one more draw would add to the precision, per cost, relative to the best"
     yield (
-        '<p class="faint">share: of the cost; efficiency of an arm: '
-        f"{worth}; weight: in the estimate.</p>"
+        '<p class="faint">share: of the cost; efficiency: '
+        f"{escape(summary['rows']['efficiency'])}; weight: in the estimate.</p>"
     )
 
 
@@ -231,7 +225,7 @@ def _runs(summary: Summary, runs: Mapping[str, Any]) -> Iterable[str]:
     yield _table("The runs", columns)
 
 
-def _picture(summary: Summary, history: History) -> Iterable[str]:
+def _picture(summary: Summary, history: Batches) -> Iterable[str]:
     try:
         figures = plots.panels(summary, history)
     except ImportError as error:
@@ -264,12 +258,13 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
         if "=" not in p and "<" not in p:
             meaning = "too little is known of all but one of them"
         yield f"agreement of the {who}", f"{p}: {meaning}"
-    if len(summary["arms"]) > 1 and summary["combine"] in UNTESTED:
-        yield "agreement of the arms", f"not tested: {UNTESTED[summary['combine']]}"
+    if len(summary["arms"]) > 1 and (why := summary["rows"]["untested"]) is not None:
+        yield f"agreement of the {summary['rows']['arms']}", f"not tested: {why}"
 
 
 def _plan(summary: Summary, plan: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     parameters = [f"{name}={value!r}" for name, value in plan["policy"].items() if name != "name"]
+    yield "table", ", ".join([summary["table"], *_settings(plan["settings"])])
     yield "policy", ", ".join([summary["policy"], *parameters])
     yield "combiner", summary["combine"]
     yield "confidence", formats.level(summary["confidence"])
@@ -286,6 +281,13 @@ def _plan(summary: Summary, plan: Mapping[str, Any]) -> Iterable[tuple[str, str]
         yield "first draws", f"{plan['first']} of each arm"
     versions = f"croupier {croupier.__version__}, numpy {np.__version__}"
     yield "page made with", f"{versions}, Python {platform.python_version()}"
+
+
+def _settings(settings: Mapping[str, Any]) -> Iterable[str]:
+    """Those that fit into a line; the whole plan has all of them."""
+    for name, value in settings.items():
+        if len(text := f"{name}={value!r}") <= LONGEST_SETTING:
+            yield text
 
 
 def _whole(summary: Summary, plan: Mapping[str, Any]) -> Iterable[str]:

@@ -101,8 +101,8 @@ def test_arms_that_only_one_ledger_knows_survive_a_merge():
     left.add(0, outcome([5.0, 7.0]))
     right.add(1, outcome([100.0, 104.0]))
     left.merge(right)
-    assert left.value_of(left.mean)[:2, 0].tolist() == [6.0, 102.0]
-    assert left.spread_of(np.sqrt(left.variance))[:2, 0] == pytest.approx([2**0.5, 8**0.5])
+    assert left.scale.value_of(left.mean)[:2, 0].tolist() == [6.0, 102.0]
+    assert left.scale.spread_of(np.sqrt(left.variance))[:2, 0] == pytest.approx([2**0.5, 8**0.5])
     assert left.count.tolist() == [2, 2, 0]
 
 
@@ -114,7 +114,7 @@ def test_an_offset_of_1e12_leaves_the_variance_exact():
         plain.add(0, outcome(part))
         offset.add(0, outcome(part + 1e12))
     assert offset.variance[0, 0] == pytest.approx(plain.variance[0, 0], rel=1e-12)
-    assert offset.value_of(offset.mean)[0, 0] - 1e12 == pytest.approx(noise.mean(), abs=1e-4)
+    assert offset.scale.value_of(offset.mean)[0, 0] - 1e12 == pytest.approx(noise.mean(), abs=1e-4)
 
 
 def test_a_billion_draws_by_merging_keep_their_moments():
@@ -128,7 +128,7 @@ def test_a_billion_draws_by_merging_keep_their_moments():
     unit = 2.0 ** int(ledger.exponent[0])
     got = ledger.moments[1:, 0, 0] / n * unit ** np.arange(2, 5)
     assert got == pytest.approx(central, rel=1e-10)
-    assert ledger.value_of(ledger.mean)[0, 0] == pytest.approx(mean, rel=1e-12)
+    assert ledger.scale.value_of(ledger.mean)[0, 0] == pytest.approx(mean, rel=1e-12)
 
 
 @pytest.mark.parametrize("power", [-600, 600, 900, -900])
@@ -139,7 +139,9 @@ def test_draws_times_a_power_of_two_give_the_same_bits(power):
     assert np.array_equal(plain.moments, scaled.moments)
     assert np.array_equal(plain.exponent + power, scaled.exponent)
     assert np.array_equal(plain.df, scaled.df)
-    assert scaled.value_of(scaled.mean)[0, 0] == np.ldexp(plain.value_of(plain.mean)[0, 0], power)
+    assert scaled.scale.value_of(scaled.mean)[0, 0] == np.ldexp(
+        plain.scale.value_of(plain.mean)[0, 0], power
+    )
 
 
 def test_a_huge_draw_late_in_a_batch_does_not_overflow():
@@ -153,7 +155,7 @@ def test_a_constant_arm_has_exactly_no_variance_whatever_the_batches():
     for size in (1, 1, 7, 1000):
         ledger.add(0, outcome(np.full(size, 0.1)))
     assert ledger.moments[1:, 0, 0].tolist() == [0, 0, 0]
-    assert ledger.value_of(ledger.mean)[0, 0] == pytest.approx(0.1, rel=1e-15)
+    assert ledger.scale.value_of(ledger.mean)[0, 0] == pytest.approx(0.1, rel=1e-15)
 
 
 def test_chunks_of_any_length_give_the_moments_of_the_whole():

@@ -72,7 +72,7 @@ def test_a_plan_survives_json(plan: Plan) -> None:
         ({"seed": None}, "seed must be a non-negative integer, got None"),
         ({"policy": "greedy"}, "policy must be a mapping with a name, such as .*, got 'greedy'"),
         ({"policy": {"floor": 1}}, "policy must be a mapping with a name, such as .*, got {'fl"),
-        ({"combine": None}, "combine must be the name of a combiner, got None"),
+        ({"combine": None}, "combine must be a name, got None"),
         ({"objective": (-1,)}, "objective must be a number of at least 0, got -1"),
         ({"objective": (0.0, 0.0)}, "objective must have a weight above 0, got "),
         ({"objective": 1.0}, "objective must be a sequence of weights, got 1"),

@@ -60,7 +60,7 @@ def test_guarded_weights_survive_an_arm_that_has_not_yet_seen_its_rare_event():
     ledger = ledger_of(rng().normal(1.0, 1.0, 5000), rare)
     pooled = pool(ledger, guarded)
     assert pooled.weights[1, 0] < 0.01
-    assert abs(ledger.value_of(pooled.mean)[0] - 1.0) < 4 / np.sqrt(5000)
+    assert abs(ledger.scale.value_of(pooled.mean)[0] - 1.0) < 4 / np.sqrt(5000)
 
 
 def test_guarded_weights_forgive_an_arm_that_looks_a_little_worse():
@@ -101,15 +101,15 @@ def test_the_pooled_variance_of_one_arm_is_its_variance_over_its_draws():
     draws = rng(11).normal(3.0, 2.0, 400)
     ledger = ledger_of(draws)
     pooled = pool(ledger, guarded)
-    assert ledger.value_of(pooled.mean)[0] == pytest.approx(draws.mean(), rel=1e-12)
-    stderr = ledger.spread_of(np.sqrt(pooled.variance))[0]
+    assert ledger.scale.value_of(pooled.mean)[0] == pytest.approx(draws.mean(), rel=1e-12)
+    stderr = ledger.scale.spread_of(np.sqrt(pooled.variance))[0]
     assert stderr == pytest.approx(draws.std(ddof=1) / 20, rel=1e-12)
     assert pooled.df[0] == pytest.approx(ledger.df[0, 0])
 
 
 def test_arms_that_disagree_widen_the_pooled_variance_by_their_distance():
     ledger = ledger_of([0.0, 1.0] * 50, [10.0, 11.0] * 50)
-    stderr = ledger.spread_of(np.sqrt(pool(ledger, mean).variance))[0]
+    stderr = ledger.scale.spread_of(np.sqrt(pool(ledger, mean).variance))[0]
     within, between = 25 / 99, 5.0**2
     assert stderr**2 == pytest.approx(2 * 0.25 * (within + between) / 100, rel=1e-12)
 
@@ -124,7 +124,7 @@ def test_a_combiner_of_ones_own_is_used_and_named():
         return np.eye(len(ledger))[0]
 
     ledger = ledger_of([1.0, 2.0], [5.0, 6.0])
-    assert ledger.value_of(pool(ledger, first).mean)[0] == 1.5
+    assert ledger.scale.value_of(pool(ledger, first).mean)[0] == 1.5
     assert name_of(as_combiner(first)).endswith("first")
     assert name_of(guarded) == "guarded"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from croupier.importance.density_checks import suspicions
+from croupier.importance.density_checks import density_warnings
 
 
 def look(
@@ -15,7 +15,7 @@ def look(
     x = np.concatenate([law.rvs(each, random_state=rng) for law, _ in laws.values()])  # type: ignore[attr-defined]
     log_q = np.column_stack([density.logpdf(x) for _, density in laws.values()])  # type: ignore[attr-defined]
     source = np.repeat(np.arange(len(laws)), each)
-    return suspicions(target.logpdf(x), log_q, source, list(laws), normalised=True)  # type: ignore[attr-defined]
+    return density_warnings(target.logpdf(x), log_q, source, list(laws), normalised=True)  # type: ignore[attr-defined]
 
 
 def honest(*laws: object) -> dict[str, tuple[object, object]]:
@@ -71,4 +71,6 @@ def test_a_gap_in_one_proposal_that_another_fills_is_fine() -> None:
 
 def test_a_proposal_with_a_single_draw_says_nothing() -> None:
     log_q = np.zeros((3, 2))
-    assert suspicions(np.zeros(3), log_q, np.array([0, 0, 1]), ["a", "b"], normalised=True) == []
+    assert (
+        density_warnings(np.zeros(3), log_q, np.array([0, 0, 1]), ["a", "b"], normalised=True) == []
+    )

@@ -21,6 +21,7 @@ from croupier.paper.fig3_files import Files
 from croupier.paper.fig3_play import combined, curves_of, policies_of, problem_of
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, fixed
 from croupier.paper.logistic import Reference
+from croupier.tables.base import restore
 
 #: A study that takes a second.
 TINY = Annealing(rows=(5,), temperatures=(10, 40), runs=20, draws=100, budget=20)
@@ -153,7 +154,7 @@ def told(combine: str, order: list[int], arms: Any) -> float:
         value, cost = next(left[k])
         batch = Batch(ticket, "abc"[k], 1, 1)
         draws = cr.Draws(np.array([value]), np.array([cost]))
-        table.restore(outcome_of(plan, batch, chunks_of(batch, draws)))
+        restore(table, outcome_of(plan, batch, chunks_of(batch, draws)))
     return float(table.result().value)
 
 

@@ -319,7 +319,8 @@ def test_a_result_is_plain_data_for_json(kind: str, results: dict[str, cr.Result
     data = json.loads(json.dumps(result.to_dict()))
     assert set(data) == {
         "value", "stderr", "low", "high", "confidence", "interval_kind", "draws", "cost", "unit",
-        "seconds", "stopped", "agreement", "policy", "combine", "seed", "warnings", "arms",
+        "seconds", "stopped", "agreement", "policy", "combine", "seed", "warnings", "arms", "table",
+        "rows",
     }  # fmt: skip
     assert np.array_equal(data["value"], result.value)
     assert np.array_equal(data["low"], result.interval[0])

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.running.estimate import play
+from croupier.running.loop import loop
 from tests.conftest import Clock
 
 pytestmark = [
@@ -38,7 +38,7 @@ def priced(spread: float, cost: float) -> Callable[..., Any]:
 
 
 def test_the_loop_fits_on_one_screen() -> None:
-    assert len(inspect.getsource(play).splitlines()) <= 40
+    assert len(inspect.getsource(loop).splitlines()) <= 40
 
 
 # -- budgets

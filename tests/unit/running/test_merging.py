@@ -103,7 +103,7 @@ def test_vectors_and_strata_are_merged() -> None:
     parts = {"low": normal(0.1, 0.0), "high": normal(0.5, 2.0)}
     strata = cr.merge([cr.stratify(parts, [0.5, 0.5], draws=2000, rng=seed) for seed in (1, 2)])
     assert strata.value == pytest.approx(1.0, abs=5 * strata.stderr)
-    assert strata.plan.weights == (0.5, 0.5)
+    assert strata.plan.settings == {"weights": [0.5, 0.5]}
 
 
 def test_a_combiner_of_ones_own_is_given_again() -> None:
@@ -150,8 +150,8 @@ def test_the_degrees_of_freedom_of_a_run_are_kept() -> None:
     first = cr.estimate({"a": normal(1.0)}, draws=30, rng=1)
     second = cr.estimate({"b": normal(1.0)}, draws=50, rng=2)
     merged = cr.merge([first, second])
-    assert merged._ledger.df[:, 0] == pytest.approx(
-        [first._pooled.df[0], second._pooled.df[0]], rel=1e-9
+    assert merged.basis.ledger.df[:, 0] == pytest.approx(
+        [first.basis.pooled.df[0], second.basis.pooled.df[0]], rel=1e-9
     )
 
 

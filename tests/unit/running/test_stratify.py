@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ import pytest
 
 import croupier as cr
 from croupier.engines.workers import perform
-from croupier.estimates.combiners import Stratified, as_combiner, name_of
 from croupier.policies.stratified import deviation_bound, published_bound, unseen_deviation
 from croupier.running.stratify import optimal_shares, regret
 from tests.conftest import Clock
@@ -59,8 +59,8 @@ def test_the_estimate_is_the_weighted_sum_of_the_means_with_its_own_error() -> N
     assert result.stderr == pytest.approx(np.sqrt((w**2 * s2 / n).sum()), rel=1e-12)
     assert [row.weight for row in result.arms] == pytest.approx(WEIGHTS)
     # Welch and Satterthwaite, with the effective degrees of freedom of each stratum.
-    a, df = w**2 * s2 / n, result._ledger.df[:, 0]
-    assert result._pooled.df[0] == pytest.approx(a.sum() ** 2 / (a**2 / df).sum())
+    a, df = w**2 * s2 / n, result.basis.ledger.df[:, 0]
+    assert result.basis.pooled.df[0] == pytest.approx(a.sum() ** 2 / (a**2 / df).sum())
     assert (result.plan.combine, result.plan.policy["name"]) == ("strata", "mc-ucb")
 
 
@@ -130,7 +130,7 @@ def test_the_regret_is_that_of_the_counts() -> None:
     assert counts(result) == pytest.approx([5000, 5000], abs=400)
     # n sum(w^2 s^2/n_k)/(sum w s)^2 - 1 = 2 (1 + 9)/16 - 1 = 1/4 for equal counts
     assert regret(result) == pytest.approx(0.25, abs=0.02)
-    with pytest.raises(cr.PlanError, match="for the results of stratify, got combine='guarded'"):
+    with pytest.raises(cr.PlanError, match="results of stratify, got a result of 'independent'"):
         regret(cr.estimate(arms, draws=100, rng=7))
 
 
@@ -297,7 +297,7 @@ def test_weights_may_be_given_by_name_and_in_single_precision() -> None:
     assert cr.stratify(strata(), by_name, draws=200, rng=7).value == first.value
     tenths = {f"s{k}": normal(k, 1.0) for k in range(10)}
     single = cr.stratify(tenths, np.full(10, 0.1, np.float32), draws=200, rng=7)
-    assert sum(single.plan.weights) == pytest.approx(1, abs=1e-15)
+    assert sum(single.plan.settings["weights"]) == pytest.approx(1, abs=1e-15)
     assert cr.Plan.from_json(single.plan.to_json()) == single.plan
 
 
@@ -363,13 +363,13 @@ def test_a_bound_that_is_none_is_refused(parameters: dict[str, Any], message: st
 
 
 def test_weights_and_their_combiner_go_together() -> None:
-    for settings in ({"weights": (0.5, 0.5)}, {"combine": "strata"}):
-        with pytest.raises(cr.PlanError, match=r"weights are for combine='strata', .* cr.stratify"):
-            cr.Plan(names=("a", "b"), seed=7, **settings)
-    with pytest.raises(cr.PlanError, match="weights are for combine='strata'"):
+    plan = cr.Plan(
+        ("a", "b"), 7, table="strata", combine="strata", settings={"weights": [0.5, 0.5]}
+    )
+    assert cr.Allocator(plan).plan == plan
+    with pytest.raises(cr.PlanError, match=r"strata need weights: .*, see cr\.stratify"):
+        cr.Allocator(replace(plan, settings={}))
+    with pytest.raises(cr.PlanError, match="weights needs one entry per arm, 2, got"):
+        cr.Allocator(replace(plan, settings={"weights": [0.5, 0.3, 0.2]}))
+    with pytest.raises(cr.PlanError, match="strata are combined by their weights"):
         cr.Allocator(["a", "b"], weights=(0.5, 0.5), combine="mean")
-    combiner = as_combiner("strata", (0.5, 0.5))
-    assert combiner == Stratified((0.5, 0.5))
-    assert name_of(combiner) == "strata"
-    with pytest.raises(cr.PlanError, match="unknown combiner 'strata'"):
-        cr.estimate(strata(), draws=100, combine="strata")

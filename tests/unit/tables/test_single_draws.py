@@ -1,4 +1,4 @@
-"""The lane: the plain loop of single draws is the ordinary run, bit by bit, only faster."""
+"""Single draws: the plain loop of one draw at a time is the ordinary run, only faster."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from croupier.engines.workers import perform
 from croupier.estimates.intervals import Anytime
 from croupier.policies import REGISTRY, UCB1
 from croupier.policies.base import sprint_of
+from croupier.tables.base import restore
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -68,8 +69,9 @@ def walk(table: cr.Allocator, draws: int, of: Callable[..., float] = value_of) -
         table.tell(batch, cr.Draws(np.array([of(batch)])))
 
 
-def on_the_lane(table: cr.Allocator) -> bool:
-    return table._lane is not None
+def fast(table: cr.Allocator) -> bool:
+    """Tell whether the draws of a table take the fast way."""
+    return table._single is not None
 
 
 def bits_of(thing: Any) -> Any:
@@ -83,32 +85,33 @@ def all_of(table: cr.Allocator) -> dict[str, Any]:
     rows = len(history)
     tails = {
         arm: (tail.inspected, np.concatenate(tail._parts).tobytes(), tail.shape().tobytes())
-        for arm, tail in table._tails.items()
+        for arm, tail in table._read().known.tails.items()
     }
     return {
         "ledger": ledger,
-        "history": (rows, history._numbers[:rows].tobytes(), history._moments[:rows].tobytes()),
+        "history": (rows, history._batches[:rows].tobytes(), history._moments[:rows].tobytes()),
         "tails": (list(tails), tails),
         "result": repr(table.result().to_dict()),
         "progress": repr(table.progress()),
     }
 
 
-def assert_alike(lane: cr.Allocator, ordinary: cr.Allocator) -> None:
-    assert not on_the_lane(ordinary)
-    assert all_of(lane) == all_of(ordinary)
+def assert_alike(quick: cr.Allocator, ordinary: cr.Allocator) -> None:
+    assert not fast(ordinary)
+    assert all_of(quick) == all_of(ordinary)
     # The next decision, and all that it is made from.
-    for table in (lane, ordinary):
+    for table in (quick, ordinary):
         batch = table.ask(draws_left=ENOUGH)
         table.tell(batch, cr.Draws([value_of(batch)]))
-    assert all_of(lane) == all_of(ordinary)
+    assert all_of(quick) == all_of(ordinary)
     for name in ("pulls", "mean", "m2", "wins", "total", "unseen"):
-        mine, other = (getattr(table._policy_state, name) for table in (lane, ordinary))
+        mine, other = (getattr(table._table.policy_state, name) for table in (quick, ordinary))
         assert bits_of(mine) == bits_of(other)
-    assert lane._decisions == ordinary._decisions
-    assert lane._pending.tobytes() == ordinary._pending.tobytes()
-    assert (lane._asked, lane._told, lane._out) == (ordinary._asked, ordinary._told, ordinary._out)
-    assert lane._components == ordinary._components
+    one, two = quick._table, ordinary._table
+    assert one.decisions == two.decisions
+    assert one.pending.tobytes() == two.pending.tobytes()
+    assert vars(one.tickets) == vars(two.tickets)
+    assert one.known.components == two.known.components
 
 
 # -- who sprints
@@ -131,7 +134,7 @@ class Contrary(UCB1):
 
 def test_a_bandit_that_chooses_in_its_own_way_does_not_sprint() -> None:
     table = table_of(Contrary())
-    assert not on_the_lane(table)
+    assert not fast(table)
     play(table, 5)
     assert table.ledger.count.tolist() == [0, 0, 5]
 
@@ -145,10 +148,10 @@ def test_a_bandit_that_chooses_in_its_own_way_does_not_sprint() -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_only_single_draws_of_cost_one_take_the_lane(settings: dict[str, Any]) -> None:
-    assert on_the_lane(table_of())
+def test_only_single_draws_of_cost_one_take_the_fast_way(settings: dict[str, Any]) -> None:
+    assert fast(table_of())
     costs = {"cost_bounds": (BOUNDS["plain"],) * 3}
-    assert not on_the_lane(table_of(**{"policy": "ucb1", **costs, **settings}))
+    assert not fast(table_of(**{"policy": "ucb1", **costs, **settings}))
 
 
 # -- the same bits
@@ -157,7 +160,7 @@ def test_only_single_draws_of_cost_one_take_the_lane(settings: dict[str, Any]) -
 @pytest.mark.parametrize("scaling", ["common", "per-arm"])
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("name", SPRINTERS)
-def test_a_run_on_the_lane_is_the_ordinary_run(name: str, kind: str, scaling: str) -> None:
+def test_a_run_of_single_draws_is_the_ordinary_run(name: str, kind: str, scaling: str) -> None:
     low, high = BOUNDS[kind]
     bounds = ((low, high), (low, high), (low, low + 0.75 * (high - low)))
 
@@ -165,19 +168,19 @@ def test_a_run_on_the_lane_is_the_ordinary_run(name: str, kind: str, scaling: st
         return value_of(batch, bounds[int(batch.arm[-1])])
 
     policy = REGISTRY[name](scaling=scaling)
-    lane, ordinary = (table_of(policy, bounds=bounds) for _ in range(2))
-    play(lane, 150, of)
+    quick, ordinary = (table_of(policy, bounds=bounds) for _ in range(2))
+    play(quick, 150, of)
     walk(ordinary, 150, of)
-    assert on_the_lane(lane)
-    assert all_of(lane) == all_of(ordinary)
+    assert fast(quick)
+    assert all_of(quick) == all_of(ordinary)
 
 
 @pytest.mark.parametrize("arms", [1, 2, 16])
-def test_a_long_run_on_the_lane_is_the_ordinary_run(arms: int) -> None:
-    lane, ordinary = table_of(arms=arms), table_of(arms=arms)
-    play(lane, 6000)
+def test_a_long_run_of_single_draws_is_the_ordinary_run(arms: int) -> None:
+    quick, ordinary = table_of(arms=arms), table_of(arms=arms)
+    play(quick, 6000)
     walk(ordinary, 6000)
-    assert_alike(lane, ordinary)
+    assert_alike(quick, ordinary)
 
 
 def test_draws_without_a_range_sprint_too() -> None:
@@ -185,12 +188,12 @@ def test_draws_without_a_range_sprint_too() -> None:
         return float(batch.rng().standard_cauchy())
 
     policy = REGISTRY["subgaussian-ucb"]()
-    lane, ordinary = table_of(policy, bounds=()), table_of(policy, bounds=())
-    play(lane, 1500, wild)
+    quick, ordinary = table_of(policy, bounds=()), table_of(policy, bounds=())
+    play(quick, 1500, wild)
     walk(ordinary, 1500, wild)
-    assert on_the_lane(lane)
-    assert_alike(lane, ordinary)
-    assert np.nanmax([tail.shape()[0] for tail in lane._tails.values()]) > 0.5
+    assert fast(quick)
+    assert_alike(quick, ordinary)
+    assert np.nanmax([tail.shape()[0] for tail in quick._read().known.tails.values()]) > 0.5
 
 
 special = st.sampled_from([0.0, -0.0, 1.0, -1.0, 5e-324, 2.0**1000, np.inf, np.nan])
@@ -208,10 +211,10 @@ def test_whatever_is_told_and_whenever_it_is_read(
     values: list[float], reads: set[int], clip: bool
 ) -> None:
     policy = UCB1(bounds=(0.0, 1.0), clip=clip)
-    lane, ordinary = table_of(policy, bounds=()), table_of(policy, bounds=())
+    quick, ordinary = table_of(policy, bounds=()), table_of(policy, bounds=())
     for k, value in enumerate(values):
         errors = []
-        for table, budget in ((lane, {}), (ordinary, {"draws_left": ENOUGH})):
+        for table, budget in ((quick, {}), (ordinary, {"draws_left": ENOUGH})):
             batch = table.ask(**budget)
             try:
                 table.tell(batch, [value])
@@ -221,21 +224,21 @@ def test_whatever_is_told_and_whenever_it_is_read(
                 table.tell(batch, [0.5])
         assert errors[0] == errors[1]
         if k in reads:
-            assert repr(lane.progress()) == repr(ordinary.progress())
-            assert lane.progress().value == ordinary.progress().value
-    assert_alike(lane, ordinary)
+            assert repr(quick.progress()) == repr(ordinary.progress())
+            assert quick.progress().value == ordinary.progress().value
+    assert_alike(quick, ordinary)
 
 
 def test_reading_in_between_changes_nothing() -> None:
-    lane, ordinary = table_of(), table_of()
+    quick, ordinary = table_of(), table_of()
     for k in range(60):
-        play(lane, k % 4)
+        play(quick, k % 4)
         walk(ordinary, k % 4)
-        assert lane.progress().draws == lane.ledger.draws
+        assert quick.progress().draws == quick.ledger.draws
         if k:
-            assert all_of(lane) == all_of(ordinary)
-    assert on_the_lane(lane)
-    assert_alike(lane, ordinary)
+            assert all_of(quick) == all_of(ordinary)
+    assert fast(quick)
+    assert_alike(quick, ordinary)
 
 
 def test_what_was_handed_out_does_not_change_when_the_run_goes_on(
@@ -247,6 +250,7 @@ def test_what_was_handed_out_does_not_change_when_the_run_goes_on(
     then = bits(result)
     play(table, 20)
     assert bits(result) == then
+    assert table.progress().draws == 40
     with pytest.raises(cr.PlanError, match="progress at ticket 20 is out of date"):
         progress.value  # noqa: B018
 
@@ -258,7 +262,7 @@ def test_a_copy_and_a_table_from_another_process_go_on_alike() -> None:
     for each in (table, *twins):
         play(each, 20)
     for each in (table, *twins):
-        assert on_the_lane(each)
+        assert fast(each)
         walk(ordinary := table_of(), 40)
         assert_alike(each, ordinary)
 
@@ -266,21 +270,21 @@ def test_a_copy_and_a_table_from_another_process_go_on_alike() -> None:
 @pytest.mark.parametrize("number", [0.5, np.float64(0.5), 1, True, 0], ids=repr)
 @pytest.mark.parametrize("form", [list, tuple, np.array])
 def test_a_number_may_come_in_any_plain_form(number: Any, form: Callable[..., Any]) -> None:
-    lane, ordinary = table_of(), table_of()
+    quick, ordinary = table_of(), table_of()
     for _ in range(10):
-        lane.tell(lane.ask(), form([number]))
+        quick.tell(quick.ask(), form([number]))
         ordinary.tell(ordinary.ask(draws_left=ENOUGH), cr.Draws([float(number)]))
-    assert on_the_lane(lane)
-    assert_alike(lane, ordinary)
+    assert fast(quick)
+    assert_alike(quick, ordinary)
 
 
 @pytest.mark.parametrize(
     "kind", [np.float16, np.float32, np.int8, np.uint64, np.longdouble, object]
 )
 def test_an_array_of_any_type_is_told_as_ever(kind: Any) -> None:
-    lane, ordinary = table_of(), table_of()
+    quick, ordinary = table_of(), table_of()
     seen = []
-    for table, budget in ((lane, {}), (ordinary, {"draws_left": ENOUGH})):
+    for table, budget in ((quick, {}), (ordinary, {"draws_left": ENOUGH})):
         batch = table.ask(**budget)
         try:
             table.tell(batch, np.array([0.7], kind))
@@ -289,7 +293,7 @@ def test_an_array_of_any_type_is_told_as_ever(kind: Any) -> None:
             seen.append(str(error))
             table.tell(batch, [0.5])
     assert seen[0] == seen[1]
-    assert_alike(lane, ordinary)
+    assert_alike(quick, ordinary)
 
 
 # -- leaving it
@@ -300,14 +304,14 @@ def restored(table: cr.Allocator) -> None:
     walk(twin, table.progress().tickets)
     batch = twin.ask(draws_left=ENOUGH)
     arm = cr.Arm(lambda rng, size: np.array([0.25]), name=batch.arm)
-    digest = table._digest
-    table.restore(perform(table.plan, arm, batch, digest))
+    digest = table.digest
+    restore(table, perform(table.plan, arm, batch, digest))
 
 
 def told_by_outcome(table: cr.Allocator) -> None:
     batch = table.ask()
     arm = cr.Arm(lambda rng, size: np.array([0.25]), name=batch.arm)
-    table.tell(perform(table.plan, arm, batch, table._digest))
+    table.tell(perform(table.plan, arm, batch, table.digest))
 
 
 def refused(table: cr.Allocator) -> None:
@@ -338,33 +342,33 @@ LEAVING: dict[str, Callable[[cr.Allocator], None]] = {
 
 @pytest.mark.parametrize("after", [0, 1, 40])
 @pytest.mark.parametrize("way", LEAVING)
-def test_leaving_the_lane_is_as_if_there_had_been_none(way: str, after: int) -> None:
-    lane, ordinary = table_of(), table_of()
-    play(lane, after)
+def test_leaving_the_fast_way_is_as_if_there_had_been_none(way: str, after: int) -> None:
+    quick, ordinary = table_of(), table_of()
+    play(quick, after)
     walk(ordinary, after)
-    for table in (lane, ordinary):
+    for table in (quick, ordinary):
         LEAVING[way](table)
-    assert not on_the_lane(lane)
-    play(lane, 40)
+    assert not fast(quick)
+    play(quick, 40)
     walk(ordinary, 40)
-    assert_alike(lane, ordinary)
+    assert_alike(quick, ordinary)
 
 
 @pytest.mark.parametrize("read", [False, True])
-def test_a_batch_that_is_out_is_missed_on_the_lane_too(read: bool) -> None:
-    lane, ordinary = table_of(), table_of()
-    play(lane, 30)
+def test_a_batch_that_is_out_is_missed_on_the_fast_way_too(read: bool) -> None:
+    quick, ordinary = table_of(), table_of()
+    play(quick, 30)
     walk(ordinary, 30)
-    batches = [lane.ask(), ordinary.ask(draws_left=ENOUGH)]
+    batches = [quick.ask(), ordinary.ask(draws_left=ENOUGH)]
     assert batches[0] == batches[1]
     if read:
-        assert all_of(lane) == all_of(ordinary)
-        assert "missing: the draws of tickets 30," in lane.result().warnings[-1]
-    for table in (lane, ordinary):
+        assert all_of(quick) == all_of(ordinary)
+        assert "missing: the draws of tickets 30," in quick.result().warnings[-1]
+    for table in (quick, ordinary):
         with pytest.raises(cr.PlanError, match=r"1 batches are out \(tickets 30\)"):
             table.ask()
         table.tell(batches[0], [0.25])
-    assert_alike(lane, ordinary)
+    assert_alike(quick, ordinary)
 
 
 BAD: dict[str, tuple[Any, ...]] = {
@@ -388,16 +392,16 @@ BAD: dict[str, tuple[Any, ...]] = {
 @pytest.mark.parametrize("after", [1, 20])
 @pytest.mark.parametrize("kind", BAD)
 @pytest.mark.parametrize("owner", ["arms", "policy", "nobody"])
-def test_errors_are_the_same_on_the_lane(kind: str, after: int, owner: str) -> None:
+def test_errors_are_the_same_fast(kind: str, after: int, owner: str) -> None:
     bounds = (BOUNDS["plain"],) * 3 if owner == "arms" else ()
     policy: Any = UCB1(bounds=(0, 1)) if owner == "policy" else "ucb1"
     if owner == "nobody":
         policy = "subgaussian-ucb"
-    lane, ordinary = table_of(policy, bounds=bounds), table_of(policy, bounds=bounds)
-    play(lane, after)
+    quick, ordinary = table_of(policy, bounds=bounds), table_of(policy, bounds=bounds)
+    play(quick, after)
     walk(ordinary, after)
     seen = []
-    for table, budget in ((lane, {}), (ordinary, {"draws_left": ENOUGH})):
+    for table, budget in ((quick, {}), (ordinary, {"draws_left": ENOUGH})):
         batch = table.ask(**budget)
         try:
             table.tell(batch, *BAD[kind])
@@ -411,10 +415,10 @@ def test_errors_are_the_same_on_the_lane(kind: str, after: int, owner: str) -> N
             table.tell(cr.Batch(99, "arm 0", 1, 7), [0.5])
     assert seen[0] == seen[1]
     assert (seen[0] == "taken") == (kind in ("outside",) and owner == "nobody")
-    assert_alike(lane, ordinary)
+    assert_alike(quick, ordinary)
 
 
-def test_a_draw_outside_of_its_own_arms_bounds_is_refused_on_the_lane() -> None:
+def test_a_draw_outside_of_its_own_arms_bounds_is_refused_fast() -> None:
     table = table_of(bounds=((0.0, 1.0), (0.0, 1.0), (0.25, 0.5)))
     play(table, 2)
     batch = table.ask()
@@ -425,7 +429,7 @@ def test_a_draw_outside_of_its_own_arms_bounds_is_refused_on_the_lane() -> None:
             table.tell(batch, [bad])
 
 
-def test_another_batch_under_the_same_ticket_is_refused_on_the_lane() -> None:
+def test_another_batch_under_the_same_ticket_is_refused_fast() -> None:
     table = table_of()
     assert table.ask().arm == "arm 0"
     with pytest.raises(cr.PlanError, match=r"ticket 0 .*'arm 0'.*'arm 1'"):
@@ -435,9 +439,12 @@ def test_another_batch_under_the_same_ticket_is_refused_on_the_lane() -> None:
 # -- interrupts
 
 ROOMS = {
-    f"croupier.{room}" for room in ("lane", "allocator", "payoffs", "ledger", "history", "tails")
-}
-ROOMS |= {"croupier.policies.bounded", "croupier.policies.base", "croupier.policies.indices"}
+    "croupier.tables.single_draws", "croupier.tables.allocator", "croupier.tables.independent",
+    "croupier.tables.arm_books", "croupier.tables.books", "croupier.tables.tickets",
+    "croupier.data.ledger", "croupier.data.history", "croupier.data.extremes",
+    "croupier.policies.payoffs", "croupier.policies.bounded", "croupier.policies.base",
+    "croupier.policies.indices",
+}  # fmt: skip
 
 
 class Interrupt:
@@ -511,7 +518,7 @@ def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw() -> None:
         if not told:
             table.tell(batch, [0.375])
         play(table, 30)
-        assert on_the_lane(table)
+        assert fast(table)
         assert all_of(table) == expected
     assert after > 100
     assert times == {0, 1}  # before the draw was noted, and after
@@ -544,7 +551,7 @@ def test_an_interrupt_in_ask_leaves_the_answer_as_it_is() -> None:
     play(same := table_of(), 12)
     expected = all_of(same)
     for table in interrupted(lambda table: table.ask(), 1):
-        if not table._lane.out():
+        if not table.out:
             assert all_of(table) == expected
             play(table, 1)
             assert table.result().draws == 13

@@ -1,0 +1,165 @@
+"""The loop around a table, ask -> perform -> tell -> stop?, the run's clock, and what is around it.
+
+This is one way through the house for every table: settings, store, workers, progress, warnings.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from croupier.arms.base import Arm
+from croupier.data.plan import Plan
+from croupier.engines.workers import Engine, Serial
+from croupier.errors import CroupierWarning
+from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
+from croupier.results.result import Result
+from croupier.running.settings import Budget, RunSettings, Tolerance
+from croupier.running.stopping import Rule, Stop
+from croupier.store.replay import Recorded
+from croupier.tables.base import Table, kind_of
+from croupier.views.live import Watch, watching
+
+if TYPE_CHECKING:
+    from croupier.engines.executors import Staff
+    from croupier.policies.base import Digest
+    from croupier.store.log import Log
+
+__all__ = ["MakeTable", "conduct", "loop"]
+
+#: How long an interrupted run waits for the batches that are out, in seconds.
+GRACE: Final = 3.0
+
+MakeTable: TypeAlias = Callable[[Plan, Interval], Table]
+
+
+def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watch) -> Stop:
+    """Play a table until a rule stops it or the budget buys nothing more.
+
+    Outcomes are told, and stops judged, once per ticket and in ticket order, before the ticket
+    `width` later is asked for; batches that are out when the run stops still count.
+    """
+    progress = table.progress()
+    stop: Stop | None = None
+    for batch in table.tickets.out:
+        engine.submit(batch)
+    try:
+        while True:
+            while (stop is None or engine.behind(table)) and len(engine) < table.plan.width:
+                left = budget.left(progress, engine.clock())
+                if (asked := engine.ask(table, *left)) is None:
+                    break
+                engine.submit(asked)
+            if not len(engine):
+                return stop or budget.unit
+            table.tell(engine.next())
+            progress = table.progress(engine.seconds)
+            reason = rule(progress)
+            stop = stop or reason
+            if stop is None:
+                engine.leave_snapshot(table, progress.tickets)
+            if watch.due():
+                watch.update(progress, budget.spent(progress))
+    except KeyboardInterrupt:
+        if not progress.draws:
+            raise
+        for outcome in engine.rest(GRACE):
+            table.tell(outcome)
+        return "interrupted"
+
+
+def conduct(
+    make: MakeTable,
+    plan: Plan,
+    arms: Sequence[Arm],
+    settings: RunSettings,
+    staff: Staff | None,
+) -> Result:
+    """Play the table that `make` makes of a plan and an interval, with everything around it."""
+    record = None if settings.store is None else _log(settings)
+    if record is not None:
+        plan = record.plan_for(plan, seed=settings.seeded, width=settings.width is not None)
+    table = make(plan, settings.interval)
+    with record or nullcontext():
+        if record is not None:
+            learns = {str(arm.name) for arm in arms if arm.learner is not None}
+            record.begin(table, learns, whole=settings.callback is not None)
+        digest = getattr(table, "digest", None)
+        with (
+            closing(_engine(plan, arms, digest, staff)) as performing,
+            watching(settings.progress, plan.unit) as watch,
+        ):
+            engine = Recorded(performing, record, time.perf_counter)
+            stopped = loop(table, engine, settings.budget, settings.rule(), watch)
+        if stopped == "callback" and isinstance(table.interval, FixedSize):
+            table.interval = ManyLooks()  # the callback has looked, and more than once
+        result = table.result()
+        said = _warnings(result, stopped, settings)
+        elapsed = engine.clock()
+        if record is not None:
+            record.finish(table.interval, stopped, elapsed, said)
+    for text in said:
+        warnings.warn(text, CroupierWarning, stacklevel=_callers())
+    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
+
+
+def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff | None) -> Engine:
+    named = {str(arm.name): arm for arm in arms}
+    if staff is None:
+        return Serial(plan, named, digest)
+    from croupier.engines.pool import Pool
+
+    return Pool(plan, named, digest, staff)
+
+
+def _log(settings: RunSettings) -> Log:
+    from croupier.store.log import Log, as_store  # sqlite, only where it is wanted
+
+    assert settings.store is not None
+    return Log(as_store(settings.store))
+
+
+def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
+    """Return what a result warns of, and what the way in which the run ended adds to that."""
+    said = [*result.warnings, *_relative_to_zero(result, settings.tolerance)]
+    if stopped == "callback" and not settings.anytime:
+        way_out = "; anytime=True does" if kind_of(result.plan.table).anytime else ""
+        said.append(
+            "a callback stopped the run: the interval allows for many looks at a precision, "
+            f"but not for every reason to stop{way_out}"
+        )
+    if stopped == "interrupted":
+        said.insert(0, "the run was interrupted: its budget is not used up")
+    return said
+
+
+def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
+    low, high = result.interval
+    if result.plan.log:  # there, both tolerances are relative
+        return []
+    around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
+    if not tolerance.rtol or tolerance.atol or not around_zero:
+        return []
+    return [
+        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {low} to "
+        f"{high}) and may never be reached: give atol= too"
+    ]
+
+
+def _callers() -> int:
+    """Return the stack level of the line that called croupier, for a warning to point at."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__package__")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_ours(package: str | None) -> bool:
+    return package is not None and package.partition(".")[0] == "croupier"

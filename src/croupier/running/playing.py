@@ -1,0 +1,112 @@
+"""play: a run at a table of one's own, with workers, store, stops and views like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.checks import known_settings
+from croupier.data.plan import Plan
+from croupier.errors import PlanError
+from croupier.estimates.intervals import Interval
+from croupier.results.result import Result
+from croupier.running.loop import conduct
+from croupier.running.settings import Options, RunSettings, settings_of
+from croupier.tables.base import Table, kind_of
+
+__all__ = ["play"]
+
+
+def play(
+    table: str | Table,
+    arms: Mapping[str, ArmLike] | Iterable[ArmLike],
+    *,
+    draws: float | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Unpack[Options],
+) -> Result:
+    """Play a table of your own: the same loop, workers, store, stops and views as `estimate`.
+
+    Args:
+        table: The name of a registered kind of table, or a table. Only a kind that is registered
+            can be read back from a store: see `croupier.tables.base.register`.
+        arms: As in `estimate`.
+        draws: Budget in draws; or `seconds`, or `cost`, among the options.
+        settings: What a kind of table needs to know, as plain data; its plan records it.
+        **options: Budgets, tolerances, ``rng=``, ``workers=``, ``store=`` and all the rest, as in
+            `estimate`. A table that is made already has its own seed, width, confidence and clock.
+
+    Returns:
+        What the table's `result` returns, with why and when the run stopped.
+
+    >>> import croupier as cr
+    >>> table = cr.Allocator(["rough", "fine"], policy="uniform", rng=7)
+    >>> arms = {name: lambda rng, size: rng.normal(1.0, 0.1, size) for name in ("rough", "fine")}
+    >>> result = cr.play(table, arms, draws=1000)
+    >>> result.draws, result.stopped
+    (1000, 'draws')
+    """
+    known_settings("play", options, ("draws", "settings", *Options.__annotations__))
+    named, around = as_arms(arms), settings_of(draws, **options)
+    if isinstance(table, str):
+        return _play_kind(table, named, around, settings or {})
+    lacking = [name for name in _NEEDED if not hasattr(table, name)]
+    if lacking:
+        raise PlanError(
+            f"table must be the name of a kind, or a table; {table!r} has no {', '.join(lacking)}"
+        )
+    own = {"rng", "width", "confidence", "clock"} & set(options)
+    if own or settings is not None:
+        given = ", ".join(sorted({*own, *([] if settings is None else ["settings"])}))
+        raise PlanError(f"the table has its own {given}: leave them out, or name a kind of table")
+    return _play_table(table, named, around)
+
+
+#: What the loop reads of a table.
+_NEEDED = ("plan", "tickets", "interval", "ask", "tell", "ask_again", "progress", "result")
+
+
+def _play_kind(
+    name: str, arms: tuple[Arm, ...], around: RunSettings, settings: Mapping[str, Any]
+) -> Result:
+    kind = kind_of(name)
+    if around.anytime and not kind.anytime:
+        raise PlanError(
+            f"anytime=True is not possible at a table of the kind {name!r}: give rtol= or atol= to "
+            "stop early"
+        )
+    staff = around.staff(arms)
+    plan = around.plan(
+        arms,
+        staff,
+        table=name,
+        settings=settings,
+        policy={"name": name},
+        combine=name,
+        versions=tuple([arm.version for arm in arms]),
+        bounds=tuple([arm.bounds for arm in arms]),
+        cost_bounds=tuple([arm.cost_bounds for arm in arms]),
+    )
+    return conduct(kind.make, plan, arms, around, staff)
+
+
+def _play_table(table: Table, arms: tuple[Arm, ...], around: RunSettings) -> Result:
+    plan, names = table.plan, {str(arm.name) for arm in arms}
+    if names != set(plan.names):
+        differing = ", ".join(sorted(names ^ set(plan.names)))
+        raise PlanError(f"the arms must be those of the table; only in one of them: {differing}")
+    if plan.unit != around.budget.unit:
+        raise PlanError(
+            f"the unit of the table is {plan.unit}, and the budget is in {around.budget.unit}: "
+            "give a budget in the unit of the table"
+        )
+
+    def make(planned: Plan, interval: Interval) -> Table:
+        if planned != plan:
+            raise PlanError("the store has another seed or width: name a kind of table to go on")
+        if around.tolerance.given or around.anytime:
+            table.interval = interval
+        return table
+
+    return conduct(make, plan, arms, around.of(plan), around.staff(arms))

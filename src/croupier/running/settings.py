@@ -1,0 +1,245 @@
+"""The settings of a run: one frozen object, made and checked once at the door.
+
+What decides the numbers of a run goes into its plan. The rest is here: when it stops, who draws,
+where it is stored and who watches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+
+from croupier.arms.base import Arm
+from croupier.checks import count_of, known_settings, positive
+from croupier.data.plan import Batching, Clock, Plan, Unit
+from croupier.errors import PlanError
+from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.running.stopping import (
+    Rule,
+    any_of,
+    asked_to,
+    out_of_cost,
+    out_of_draws,
+    out_of_time,
+    precise,
+)
+from croupier.seeds import RandomLike, seed_from
+from croupier.tables.base import Progress
+
+if TYPE_CHECKING:
+    from croupier.engines.executors import ExecutorLike, Staff
+    from croupier.store.log import Store
+
+__all__ = ["ArmOptions", "Budget", "Options", "RunSettings", "Tolerance", "settings_of",
+           "split_options"]  # fmt: skip
+
+
+class Options(TypedDict, total=False):
+    """The keyword arguments of every run, at any table; `estimate` describes them."""
+
+    seconds: float | None
+    cost: float | None
+    atol: float | None
+    rtol: float | None
+    confidence: float
+    anytime: bool
+    clock: Clock
+    rng: RandomLike
+    workers: int | None
+    executor: ExecutorLike | None
+    width: int | None
+    store: str | os.PathLike[str] | Store | None
+    progress: bool | None
+    callback: Callable[[Progress], object] | None
+
+
+class ArmOptions(Options, total=False):
+    """Those of a run of independent arms, except policy and combiner."""
+
+    draws: float | None
+    objective: Sequence[float] | None
+    log: bool
+    batch: Batching
+    keep_values: bool
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a run may use up, and in which unit it economises."""
+
+    draws: int | None
+    seconds: float | None
+    cost: float | None
+
+    @property
+    def unit(self) -> Unit:
+        """What you budget is what it economises: seconds, then cost, then draws."""
+        if self.seconds is not None:
+            return "seconds"
+        return "draws" if self.cost is None else "cost"
+
+    def left(self, progress: Progress, seconds: float) -> tuple[int | None, float | None]:
+        """Return the draws and the cost that are left; for seconds, what arms can make of them."""
+        draws = None if self.draws is None else self.draws - progress.draws
+        if self.seconds is not None:
+            # A second of the run is less than a second of the arms, on either clock.
+            rate = progress.cost / seconds if progress.cost else 1.0
+            return draws, (self.seconds - seconds) * rate
+        return draws, None if self.cost is None else self.cost - progress.cost
+
+    def spent(self, progress: Progress) -> float:
+        """Return the share of the budget that is used up, from 0 to 1."""
+        used = (progress.draws, progress.seconds, progress.reported)
+        limits = (self.draws, self.seconds, self.cost)
+        return max(u / limit for u, limit in zip(used, limits, strict=True) if limit is not None)
+
+    def rules(self) -> list[Rule]:
+        """Return the rules that stop a run which has used up its budget."""
+        rules = []
+        if self.draws is not None:
+            rules.append(out_of_draws(self.draws))
+        if self.seconds is not None:
+            rules.append(out_of_time(self.seconds))
+        if self.cost is not None:
+            rules.append(out_of_cost(self.cost))
+        return rules
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How short an interval stops a run: half-width <= max(atol, rtol |value|); None: not given."""
+
+    atol: float | None = None
+    rtol: float | None = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a tolerance."""
+        return self.atol is not None or self.rtol is not None
+
+    def rules(self) -> list[Rule]:
+        """Return the rule that stops a run which is precise enough."""
+        return [precise(self.atol or 0.0, self.rtol or 0.0)] if self.given else []
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything around a run. `seed` is a new one, and `width` the default, if none was given."""
+
+    budget: Budget
+    tolerance: Tolerance
+    anytime: bool
+    confidence: float
+    clock: Clock
+    seed: int
+    seeded: bool
+    width: int | None
+    workers: int | None
+    executor: ExecutorLike | None
+    store: str | os.PathLike[str] | Store | None
+    progress: bool | None
+    callback: Callable[[Progress], object] | None
+
+    @property
+    def interval(self) -> Interval:
+        """The interval that allows for the way in which the run may stop."""
+        if self.anytime:
+            return Anytime()
+        return ManyLooks() if self.tolerance.given else FixedSize()
+
+    def of(self, plan: Plan) -> RunSettings:
+        """Return these settings with the seed and the width of a plan that is made already."""
+        return replace(self, seed=plan.seed, seeded=True, width=plan.width)
+
+    def rule(self) -> Rule:
+        """Return the rule that stops the run."""
+        watched = [] if self.callback is None else [asked_to(self.callback)]
+        return any_of(*watched, *self.tolerance.rules(), *self.budget.rules())
+
+    def staff(self, arms: Sequence[Arm]) -> Staff | None:
+        """Return who performs the batches; None for this process."""
+        if self.workers is None and self.executor is None:
+            for arm in arms:
+                if arm.timeout is not None:
+                    raise PlanError(
+                        f"arm {arm.name!r} has a timeout, and only a batch in another process can "
+                        "be ended when it hangs: give workers=1, or more"
+                    )
+            return None
+        from croupier.engines.executors import staff_of
+
+        return staff_of(self.workers, self.executor, self.width)
+
+    def plan(self, arms: Sequence[Arm], staff: Staff | None, **fields: Any) -> Plan:
+        """Return the plan of a run with these settings, its arms, and fields of its table."""
+        return Plan(
+            names=tuple([str(arm.name) for arm in arms]),
+            seed=self.seed,
+            unit=self.budget.unit,
+            confidence=self.confidence,
+            width=self.width or (2 * staff.workers if staff else 1),
+            clock=self.clock,
+            **fields,
+        )
+
+
+#: What every run has, at any table.
+_EVERY_RUN: Final = frozenset({"draws", *Options.__annotations__})
+
+
+def split_options(
+    function: str, given: ArmOptions, own: Sequence[str] = ()
+) -> tuple[RunSettings, dict[str, Any]]:
+    """Return the settings of a run, and what else was given to a function of independent arms.
+
+    `own` are the arguments of the function that have names: any other name is an error.
+    """
+    known_settings(function, given, (*own, *ArmOptions.__annotations__))
+    around: dict[str, Any] = {k: value for k, value in given.items() if k in _EVERY_RUN}
+    return settings_of(**around), {k: v for k, v in given.items() if k not in _EVERY_RUN}
+
+
+def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSettings:
+    """Check the options of a run, once, and return them as its settings.
+
+    >>> settings_of(draws=1e4, rng=7).budget
+    Budget(draws=10000, seconds=None, cost=None)
+    """
+    callback, width, rng = options.get("callback"), options.get("width"), options.get("rng")
+    if callback is not None and not callable(callback):
+        raise PlanError(f"callback must be a function of the progress, got {callback!r}")
+    return RunSettings(
+        budget=_budget(draws, options.get("seconds"), options.get("cost")),
+        tolerance=Tolerance(
+            _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
+        ),
+        anytime=bool(options.get("anytime", False)),
+        confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock
+        clock=options.get("clock", "wall"),
+        seed=seed_from(rng),
+        seeded=rng is not None,
+        width=None if width is None else count_of("width", width),
+        workers=options.get("workers"),
+        executor=options.get("executor"),
+        store=options.get("store"),
+        progress=options.get("progress"),
+        callback=callback,
+    )
+
+
+def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:
+    if draws is None and seconds is None and cost is None:
+        raise PlanError(
+            "no budget: give draws=, seconds= or cost= (a tolerance alone may never be reached)"
+        )
+    return Budget(
+        draws=None if draws is None else count_of("draws", draws),
+        seconds=None if seconds is None else positive("seconds", seconds),
+        cost=None if cost is None else positive("cost", cost),
+    )
+
+
+def _tolerance(name: str, value: float | None) -> float | None:
+    return None if value is None else positive(name, value, zero=True)

@@ -1,0 +1,165 @@
+"""ArmBooks: what independent arms have told, and what it comes to: estimate, warnings, result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.data.draws import Batch, Outcome
+from croupier.data.extremes import Tail
+from croupier.data.ledger import Ledger
+from croupier.data.log_scale import arithmetic
+from croupier.data.plan import Plan
+from croupier.errors import ArmError, PlanError
+from croupier.estimates.combiners import Combiner, Pooled, pool
+from croupier.estimates.diagnostics import warnings_of
+from croupier.estimates.estimate import Estimate, estimate_of, look_back
+from croupier.estimates.intervals import Interval
+from croupier.results.make_result import result_of
+from croupier.results.result import Result
+from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.books import Books
+from croupier.tables.tickets import Tickets
+
+__all__ = ["ArmBooks"]
+
+#: An arm is called for at most this many numbers at a time, so that arrays stay in the cache.
+_CHUNK: Final = 10_000
+
+
+class ArmBooks:
+    """The books of arms whose draws are independent, and the way from them to an estimate.
+
+    `tails` are the extreme draws of every arm, by its number; `interval` makes the error bar;
+    `learns` are the names of the arms that learn.
+    """
+
+    def __init__(
+        self, plan: Plan, combiner: Combiner, interval: Interval, learns: Collection[str] = ()
+    ) -> None:
+        self.plan, self.combiner, self.interval = plan, combiner, interval
+        self.books = Books(plan)
+        self.tails: dict[int, Tail] = {}
+        self.components: tuple[bool, int] | None = None
+        self._learns = learns
+        self._pooled: Pooled | None = None
+        self._estimated: Estimate | None = None
+
+    def check_components(self, outcome: Outcome) -> None:
+        """Refuse draws of other components than the first that arrived, told in order or not."""
+        scalar, size = self.components = self.components or (outcome.scalar, outcome.origin.size)
+        objective = self.plan.objective
+        if objective is not None and len(objective) != size:
+            raise PlanError(
+                f"objective has {len(objective)} weights, but the draws have {size} "
+                f"component{'s' * (size != 1)}: give one weight each"
+            )
+        if (scalar, size) != (outcome.scalar, outcome.origin.size):
+            before = "a number" if scalar else f"{size} components"
+            now = "a number" if outcome.scalar else f"{outcome.origin.size} components"
+            raise ArmError(
+                f"draws are {now} each, earlier ones were {before}: every arm must estimate "
+                "the same quantities",
+                arm=outcome.arm,
+                ticket=outcome.ticket,
+                value=outcome.origin.shape,
+            )
+
+    def batch(self, ticket: int, arm: str, size: int, state: Any = None) -> Batch:
+        """Return the batch of a ticket, cut into calls that stay in the cache."""
+        chunk = max(1, _CHUNK // len(self.books.ledger.exponent))
+        return Batch(ticket, arm, size, self.plan.seed, chunk, state)
+
+    # -- what was told
+
+    def add(self, outcome: Outcome) -> int:
+        """Book the outcome that is next in ticket order; return the number of its arm."""
+        self._pooled = None
+        arm = self.books.add(outcome)
+        if arm not in self.tails or outcome.arm in self._learns:
+            self.tails[arm] = Tail()  # what an arm drew before it learned is no tail
+        self.tails[arm].add(outcome.extremes, outcome.inspected)
+        return arm
+
+    def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
+        """Book all single draws of a run that cost 1 each: the bits of one `add` for each.
+
+        Those that are booked already are passed over; after an interrupt it is done again.
+        """
+        books, self._pooled = self.books, None
+        if books.torn:  # all except the history may be half done: begin again
+            books.ledger, self.tails = Ledger(len(self.plan.names)), {}
+        first, rows = int(books.ledger.draws), len(books.history)
+        books.torn = True
+        books.history.append_draws(rows, arms[rows:], values[rows:])
+        new_arms, new_values = arms[first:], values[first:]
+        books.ledger.add_draws(new_arms, new_values)
+        drawn: dict[int, list[float]] = {}
+        for arm, value in zip(new_arms, new_values, strict=True):
+            drawn.setdefault(arm, []).append(value)
+        for arm, own in drawn.items():
+            self.tails.setdefault(arm, Tail()).add_draws(np.array(own))
+        books.torn = False
+
+    def look(self) -> None:
+        """Let the interval learn from all that was told, if it has something to learn."""
+        if self.interval.looking:
+            self.interval = self.interval.look(self._pool(), self.plan.confidence)
+
+    # -- what it comes to
+
+    def _pool(self) -> Pooled:
+        """Combine the arms, once for all that look at what was booked."""
+        if self._pooled is None:
+            self._pooled = pool(self.books.ledger, self.combiner)
+        return self._pooled
+
+    def _estimate(self) -> Estimate:
+        """Return the estimate from all that was told, made once as well."""
+        pooled, known = self._pool(), self._estimated
+        if known is None or known.pooled is not pooled or known.interval is not self.interval:
+            known = estimate_of(self.plan, self.books.ledger.scale, pooled, self.interval)
+            self._estimated = known
+        return known
+
+    def progress(self, tickets: Tickets, seconds: float) -> Progress:
+        """Return where the run stands, on what was told in ticket order without a gap."""
+        told = tickets.told
+
+        def look() -> Look:
+            if told != tickets.told:
+                raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
+            if self.books.ledger.origin is None:
+                raise PlanError("nothing has been told yet: there is no estimate")
+            with arithmetic(self.plan.log):
+                seen = self._estimate()
+                ready = seen.interval.ready(seen.pooled)
+            return Look.of(seen, ready=ready, scalar=self.books.history.scalar)
+
+        return self.books.progress(told, seconds, look)
+
+    def result(self, tickets: Tickets) -> Result:
+        """Return the answer from everything told so far."""
+        plan, early = self.plan, tickets.early
+        kind = kind_of(plan.table)
+        with arithmetic(plan.log):
+            back = look_back(plan, self.combiner, self.interval)
+            ledger, history = self.books.with_early(early, back)
+            if early or self.books.torn:
+                pooled = pool(ledger, self.combiner)
+                estimate = estimate_of(plan, ledger.scale, pooled, self.interval)
+            else:
+                estimate = self._estimate()
+            warnings, agreement = warnings_of(plan, ledger, estimate.pooled, self.tails)
+            return result_of(
+                plan,
+                ledger,
+                estimate,
+                history,
+                warnings=[*warnings, *tickets.missing()],
+                agreement=agreement,
+                loss=kind.loss,
+                meaning=kind.rows,
+            )

@@ -1,0 +1,65 @@
+"""Books: the ledger and the history of what was told, which an interrupt does not tear apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from croupier.data.draws import Outcome
+from croupier.data.history import History, LookBack
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
+from croupier.errors import PlanError
+from croupier.tables.base import Look, Progress
+
+__all__ = ["Books"]
+
+
+class Books:
+    """What was told, in ticket order; `index` is the number of an arm, by its name.
+
+    `reported` is what the arms say that all of it cost. While `torn`, an interrupt came between
+    history and ledger: the history is right.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        measured = plan.unit == "seconds"
+        self.plan = plan
+        self.index = {name: k for k, name in enumerate(plan.names)}
+        self.ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
+        self.history = History(plan.names, measured=measured, log=plan.log)
+        self.reported = 0.0
+        self.torn = False
+
+    def add(self, outcome: Outcome) -> int:
+        """Book the outcome that is next in ticket order; return the number of its arm."""
+        arm = self.index[outcome.arm]
+        self.torn = True
+        self.history.append(arm, outcome)
+        self.ledger.add(arm, outcome)
+        self.torn = False
+        self.reported += outcome.reported
+        return arm
+
+    def with_early(
+        self, early: Sequence[Outcome], look_back: LookBack | None = None
+    ) -> tuple[Ledger, History]:
+        """Return a ledger and a history for a result: of all that was told, and of what came early.
+
+        They are the result's own: later batches do not show in them.
+        """
+        history = self.history.view(look_back)
+        ledger = history.ledger() if self.torn else self.ledger.copy()
+        if early:
+            history.own()
+            for outcome in early:
+                ledger.add(self.index[outcome.arm], outcome)
+                history.append(self.index[outcome.arm], outcome)
+        if ledger.origin is None:
+            raise PlanError("nothing has been told yet: there is no result")
+        return ledger, history
+
+    def progress(self, told: int, seconds: float, look: Callable[[], Look]) -> Progress:
+        """Return where the run stands; `look` is called if somebody reads the estimate."""
+        ledger = self.ledger
+        leader = self.plan.names[int(ledger.cost.argmax())]
+        return Progress(int(ledger.draws), ledger.spent, self.reported, told, seconds, leader, look)

@@ -1,0 +1,289 @@
+"""Independent arms: a policy decides every ticket on what was told, a combiner pools the arms."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.arms.base import Arm, Learner
+from croupier.data.draws import Batch, Floats, Outcome
+from croupier.data.history import Rows
+from croupier.data.log_scale import arithmetic
+from croupier.data.plan import Plan
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Combiner, as_combiner
+from croupier.estimates.intervals import Interval
+from croupier.policies import Policy, as_policy
+from croupier.policies.base import Play, digest_of, group_of
+from croupier.results.make_result import Loss, cost_times_variance
+from croupier.results.merging import arm_by_arm
+from croupier.results.result import Result
+from croupier.results.rows import RowMeaning
+from croupier.seeds import POLICY, stream
+from croupier.tables import snapshots
+from croupier.tables.arm_books import ArmBooks
+from croupier.tables.base import Example, Kind, Progress, Reading
+from croupier.tables.sizing import Decision, affordable, size_of
+from croupier.tables.tickets import Tickets
+
+__all__ = ["KIND", "IndependentArms", "ToldArms", "example_arms", "kind_of_arms"]
+
+
+class IndependentArms:
+    """The table of arms that estimate one quantity each by itself.
+
+    The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
+    the order of arrival. `pending` are the draws that were decided and not told, by arm;
+    `decisions` are those of the tickets that were not asked for yet.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        interval: Interval,
+        *,
+        policy: Policy,
+        combiner: Combiner,
+        learners: Mapping[str, Learner] | None = None,
+    ) -> None:
+        self.plan, self.policy = plan, policy
+        self.digest = digest_of(policy)
+        self._group = group_of(policy, plan.unit)
+        self._learners = dict(learners or {})
+        self.arm_states = {name: learner.start() for name, learner in self._learners.items()}
+        self.policy_state = policy.start(plan)
+        self.known = ArmBooks(plan, combiner, interval, self._learners)
+        self.tickets = Tickets(plan.width)
+        self.pending: Floats = np.zeros(len(plan.names))
+        self.decisions: deque[Decision] = deque()
+        for _ in range(plan.width):
+            self.decide()
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made."""
+        return self.known.interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        self.known.interval = interval
+
+    # -- ask
+
+    def decide(self) -> None:
+        """Decide the next ticket, on what has been told by now."""
+        plan, ledger = self.plan, self.known.books.ledger
+        ticket = self.tickets.asked + len(self.decisions)
+        choice = self.policy.choose(
+            self.policy_state, ledger, self.pending, lambda: stream(plan.seed, POLICY, ticket)
+        )
+        play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
+        if not 0 <= play.arm < len(plan.names):
+            raise PlanError(
+                f"policy {self.policy.name!r} chose arm {play.arm}, but the arms are numbered "
+                f"0 to {len(plan.names) - 1}"
+            )
+        size = size_of(plan, ledger, play.arm, play.decisions, play.growth)
+        if play.at_most is not None:
+            size = min(size, play.at_most)
+        size = max(self._group, size - size % self._group)
+        self.decisions.append(Decision(play.arm, size, self.arm_states.copy()))
+        self.pending[play.arm] += size
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
+        """Return the next batch, within what is left of a budget after all that was told.
+
+        None: nothing before the next tell (an older ticket is still out), or nothing left.
+        """
+        self.tickets.check_room()
+        if not self.decisions:
+            return None
+        arm, size, _ = self.decisions[0]
+        if draws_left is not None or cost_left is not None:
+            cut = affordable(self.known.books, self.tickets, arm, size, draws_left, cost_left)
+            if cut is None:
+                return None
+            arm, size = cut
+        return self._put_out(arm, size)
+
+    def _put_out(self, arm: int, size: int) -> Batch:
+        decided = self.decisions.popleft()
+        self.pending[decided.arm] -= decided.size
+        self.pending[arm] += size
+        name = self.plan.names[arm]
+        state = decided.states.get(name)
+        return self.tickets.put_out(self.known.batch(self.tickets.asked, name, size, state))
+
+    def ask_again(self, outcome: Outcome) -> Batch:
+        """Return the batch that a stored outcome came of, in place of the next ticket's ask.
+
+        It is out until the outcome is told, as any other: so a replay with more than one batch
+        out makes the decisions that the run made.
+        """
+        self.tickets.check_next(outcome, self.known.books.index)
+        if not self.decisions:
+            raise PlanError(f"ticket {outcome.ticket} cannot be restored: tell an older one first")
+        self.known.check_components(outcome)
+        return self._put_out(self.known.books.index[outcome.arm], outcome.size)
+
+    # -- tell
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take the outcome of a batch that was asked for, in any order of arrival."""
+        self.tickets.asked_for(outcome)
+        self.known.check_components(outcome)
+        self.tickets.arrive(outcome)
+        with arithmetic(self.plan.log):
+            for told in self.tickets.in_order():
+                self._book(told)
+                self.decide()
+
+    def _book(self, outcome: Outcome) -> None:
+        """Book an outcome, and let the policy, its arm and the interval learn from it."""
+        arm = self.known.add(outcome)
+        self.pending[arm] -= outcome.size
+        extra = outcome.extra.get("policy", {})
+        ledger = self.known.books.ledger
+        self.policy_state = self.policy.learn(self.policy_state, ledger, arm, extra)
+        if (learner := self._learners.get(outcome.arm)) is not None:
+            for learned in outcome.extra.get("arm", ()):
+                state = self.arm_states[outcome.arm]
+                self.arm_states[outcome.arm] = learner.learn(state, learned)
+        self.known.look()
+
+    # -- what is known
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands, on what was told in ticket order without a gap."""
+        return self.known.progress(self.tickets, seconds)
+
+    def result(self) -> Result:
+        """Return the answer from everything told so far."""
+        return self.known.result(self.tickets)
+
+    def snapshot(self) -> dict[str, Any] | None:
+        """Return all that a run has come to, except its history."""
+        return snapshots.snapshot_of(self)
+
+    def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
+        """Go on where a snapshot was taken; `rows` are those of all that had been told."""
+        snapshots.go_on_from(self, snapshot, rows)
+
+
+class ToldArms:
+    """Independent arms without a policy: stored outcomes are told again, nothing is decided.
+
+    A store holds the name of a policy, and not the policy. What came of the run does not need it.
+    """
+
+    def __init__(self, plan: Plan, combiner: Combiner, reading: Reading) -> None:
+        self.plan = plan
+        self.known = ArmBooks(plan, combiner, reading.interval, reading.learns)
+        self.tickets = Tickets(plan.width)
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made."""
+        return self.known.interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        self.known.interval = interval
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> None:
+        """Return nothing: nobody decides here."""
+
+    def ask_again(self, outcome: Outcome) -> Batch:
+        """Return the batch that a stored outcome came of."""
+        self.tickets.check_next(outcome, self.known.books.index)
+        batch = self.known.batch(outcome.ticket, outcome.arm, outcome.size)
+        return self.tickets.put_out(batch)
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take a stored outcome."""
+        self.tickets.arrive(outcome)
+        with arithmetic(self.plan.log):
+            for told in self.tickets.in_order():
+                self.known.add(told)
+                self.known.look()
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stood."""
+        return self.known.progress(self.tickets, seconds)
+
+    def result(self) -> Result:
+        """Return the answer from everything told so far."""
+        return self.known.result(self.tickets)
+
+    def snapshot(self) -> None:
+        """Return nothing: only a run that is played leaves snapshots."""
+
+    def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
+        """Go on where a snapshot of the run was taken."""
+        snapshots.books_from(self.known, snapshot, rows)
+        self.tickets.skip(snapshot["told"])
+
+
+def kind_of_arms(
+    name: str,
+    combiner: Callable[[Plan], Combiner],
+    *,
+    shared_mean: bool = True,
+    rows: RowMeaning | None = None,
+    loss: Loss = cost_times_variance,
+    example: Callable[[], Example] | None = None,
+) -> Kind:
+    """Return a kind of table that deals to independent arms and combines them by a ledger."""
+
+    def make(plan: Plan, interval: Interval) -> IndependentArms:
+        policy = as_policy(plan.policy)
+        return IndependentArms(plan, interval, policy=policy, combiner=combiner(plan))
+
+    def read(plan: Plan, reading: Reading) -> ToldArms:
+        return ToldArms(plan, reading.combine or combiner(plan), reading)
+
+    def merge(
+        results: Sequence[Result], level: float, interval: Interval, own: Combiner | None
+    ) -> Result:
+        return arm_by_arm(results, level, interval, own or combiner(results[0].plan), loss)
+
+    return Kind(
+        name,
+        make,
+        read,
+        shared_mean=shared_mean,
+        combiner=combiner,
+        merge=merge,
+        rows=rows or RowMeaning(),
+        loss=loss,
+        example=example,
+    )
+
+
+def _combiner(plan: Plan) -> Combiner:
+    return as_combiner(plan.combine)
+
+
+@dataclass(frozen=True)
+class _Normal:
+    spread: float
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Floats:
+        return rng.normal(1.0, self.spread, size)
+
+
+def example_arms() -> tuple[Arm, ...]:
+    """Return three normal arms with the mean 1, for the contract tests."""
+    spreads = {"a": 1.0, "b": 0.2, "c": 0.5}
+    return tuple([Arm(_Normal(spread), name=name) for name, spread in spreads.items()])
+
+
+def _example() -> Example:
+    return Example(Plan(("a", "b", "c"), 7), example_arms())
+
+
+KIND: Final = kind_of_arms("independent", _combiner, example=_example)

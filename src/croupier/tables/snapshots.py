@@ -1,0 +1,75 @@
+"""Snapshots of independent arms: all that a run has come to, as plain data, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from croupier.data.extremes import Tail
+from croupier.data.history import Rows
+from croupier.data.ledger import Ledger
+from croupier.tables.sizing import Decision
+
+if TYPE_CHECKING:
+    from croupier.tables.arm_books import ArmBooks
+    from croupier.tables.independent import IndependentArms
+
+__all__ = ["books_from", "go_on_from", "snapshot_of"]
+
+
+def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
+    """Return all that a run has come to, except its history; None while an outcome is early.
+
+    Its arrays are the table's own.
+    """
+    if table.tickets.early:
+        return None
+    known, index = table.known, table.known.books.index
+    ahead: list[tuple[Any, ...]] = [
+        (True, index[batch.arm], batch.size, {batch.arm: batch.state})
+        for batch in table.tickets.out
+    ]
+    ahead += [(False, *decided) for decided in table.decisions]
+    names = table.plan.names
+    return {
+        "told": table.tickets.told,
+        "reported": known.books.reported,
+        "components": known.components,
+        "ledger": dict(vars(known.books.ledger)),
+        "tails": {names[arm]: dict(vars(tail)) for arm, tail in known.tails.items()},
+        "interval": known.interval.state(),
+        "pending": table.pending,
+        "ahead": ahead,
+        "policy": table.policy_state,
+        "states": dict(table.arm_states),
+    }
+
+
+def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None:
+    """Bring the books of a run to a snapshot; `rows` are those of all that had been told."""
+    books = known.books
+    interval = known.interval.resumed(snapshot["interval"])
+    if interval is None:
+        raise ValueError("a snapshot with another kind of interval, which has learned nothing")
+    ledger = Ledger.from_state(snapshot["ledger"], books.ledger)
+    tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
+    known.tails = {books.index[name]: tail for name, tail in tails.items()}
+    known.interval, known.components = interval, snapshot["components"]
+    books.ledger, books.reported = ledger, snapshot["reported"]
+    books.history.take(rows)
+
+
+def go_on_from(table: IndependentArms, snapshot: Mapping[str, Any], rows: Rows) -> None:
+    """Bring a table to a snapshot, with what was out and what was decided then."""
+    books_from(table.known, snapshot, rows)
+    tickets, names = table.tickets, table.plan.names
+    tickets.skip(snapshot["told"])
+    table.pending = snapshot["pending"]
+    table.policy_state, table.arm_states = snapshot["policy"], snapshot["states"]
+    table.decisions.clear()
+    for asked, arm, size, states in snapshot["ahead"]:
+        if asked:
+            state = states[names[arm]]
+            tickets.put_out(table.known.batch(tickets.asked, names[arm], size, state))
+        else:
+            table.decisions.append(Decision(arm, size, states))

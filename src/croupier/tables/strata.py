@@ -1,0 +1,77 @@
+"""Strata: arms with means of their own and known weights. They are dealt like independent arms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.checks import shares_of
+from croupier.data.draws import Floats
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Stratified
+from croupier.results.rows import RowMeaning
+from croupier.tables.base import Example
+from croupier.tables.independent import example_arms, kind_of_arms
+
+__all__ = ["KIND", "combiner_of", "loss", "strata_of"]
+
+
+def combiner_of(plan: Plan) -> Stratified:
+    """Return the combiner that weighs strata by the weights in the settings of a plan."""
+    weights = shares_of("weights", plan.settings.get("weights"))
+    if weights is None:
+        raise PlanError("strata need weights: settings={'weights': [...]}, see cr.stratify")
+    if len(weights) != len(plan.names):
+        raise PlanError(f"weights needs one entry per arm, {len(plan.names)}, got {weights!r}")
+    if plan.combine != Stratified.name:
+        raise PlanError(
+            f"strata are combined by their weights, combine={Stratified.name!r}: "
+            f"got combine={plan.combine!r}"
+        )
+    return Stratified(weights)
+
+
+def strata_of(weights: Sequence[float]) -> dict[str, Any]:
+    """Return the fields of a plan that make its arms strata with these weights.
+
+    The plan's `combine` must be that of `Stratified`.
+
+    >>> strata_of([0.5, 0.5])
+    {'table': 'strata', 'settings': {'weights': [0.5, 0.5]}}
+    """
+    return {"table": KIND.name, "settings": {"weights": list(weights)}}
+
+
+def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
+    """Return the inverse of what one more draw adds to the precision, per cost.
+
+    One more draw of a stratum takes w^2 V/n^2 from the variance of the estimate.
+    """
+    w = np.array(plan.settings["weights"])
+    return np.asarray(price * np.square(ledger.count / w) / variance)
+
+
+def _example() -> Example:
+    plan = Plan(
+        ("a", "b", "c"), 7, policy={"name": "mc-ucb"}, combine=Stratified.name,
+        **strata_of([0.5, 0.3, 0.2]),
+    )  # fmt: skip
+    return Example(plan, example_arms())
+
+
+KIND: Final = kind_of_arms(
+    "strata",
+    combiner_of,
+    example=_example,
+    shared_mean=False,
+    rows=RowMeaning(
+        arms="strata",
+        untested="strata have means of their own",
+        efficiency="what one more draw would add to the precision, per cost, relative to the best",
+    ),
+    loss=loss,
+)

@@ -1,0 +1,139 @@
+"""Tickets: the book of what was asked, is out, has arrived, and was told in ticket order.
+
+Every table has one. A batch is out from the ask on until its outcome arrives; an outcome that
+arrives before its turn waits until all older ones are there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
+
+from croupier.data.draws import Batch, Outcome
+from croupier.errors import PlanError
+
+__all__ = ["Tickets", "few"]
+
+
+class Tickets:
+    """The tickets of a run: `asked` is the number of the next one, `told` how many were told.
+
+    >>> tickets = Tickets(width=2)
+    >>> first = tickets.put_out(Batch(0, "a", 4, seed=7))
+    >>> tickets.asked, tickets.told, [batch.ticket for batch in tickets.out]
+    (1, 0, [0])
+    """
+
+    def __init__(self, width: int = 1) -> None:
+        self.width = width
+        self.asked = self.told = 0
+        self._out: dict[int, Batch] = {}
+        self._arrived: dict[int, Outcome] = {}
+
+    @property
+    def out(self) -> tuple[Batch, ...]:
+        """The batches that are out, in the order of their tickets."""
+        return tuple([self._out[ticket] for ticket in sorted(self._out)])
+
+    @property
+    def early(self) -> tuple[Outcome, ...]:
+        """The outcomes that wait for an older ticket, in the order of their tickets."""
+        return tuple([self._arrived[ticket] for ticket in sorted(self._arrived)])
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a batch is out, or an outcome waits for an older ticket."""
+        return bool(self._out or self._arrived)
+
+    # -- ask
+
+    def check_room(self) -> None:
+        """Refuse one more ask while `width` batches are out."""
+        if len(self._out) >= self.width:
+            raise PlanError(
+                f"{len(self._out)} batches are out (tickets {few(self._out)}) and width is "
+                f"{self.width}: tell one of them first, or give a larger width"
+            )
+
+    def put_out(self, batch: Batch) -> Batch:
+        """Note that the next ticket is out, and return its batch."""
+        self._out[batch.ticket] = batch
+        self.asked = batch.ticket + 1
+        return batch
+
+    def check_next(self, outcome: Outcome, arms: Collection[str]) -> None:
+        """Refuse to ask again for a stored outcome that is not of the next ticket and an arm."""
+        if outcome.ticket != self.asked:
+            raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self.asked}")
+        if outcome.arm not in arms:
+            raise PlanError(f"ticket {outcome.ticket} is of {outcome.arm!r}, no arm of the plan")
+
+    def draws_left(self, left: int) -> int:
+        """Return what is left of a budget of draws, less what is not told yet."""
+        left -= sum(batch.size for batch in self._out.values())
+        return left - sum(outcome.size for outcome in self._arrived.values())
+
+    def cost_left(self, left: float, price: Callable[[str], float]) -> float:
+        """Return what is left of a budget of cost, less what is not told yet.
+
+        `price` is what a draw of an arm costs, NaN if that is not known.
+        """
+        costs = (batch.size * price(batch.arm) for batch in self._out.values())
+        left -= sum(cost for cost in costs if math.isfinite(cost))
+        return left - sum(outcome.cost for outcome in self._arrived.values())
+
+    # -- tell
+
+    def asked_for(self, told: Batch | Outcome) -> Batch:
+        """Return the batch that is out, of which this is told; refuse anything else."""
+        asked = self._out.get(told.ticket)
+        if asked is None:
+            known = 0 <= told.ticket < self.asked
+            raise PlanError(
+                f"ticket {told.ticket} was {'told already' if known else 'never asked for'}; "
+                + (f"the tickets that are out are {few(self._out)}" if self._out else "none is out")
+            )
+        if (told.arm, told.size) != (asked.arm, asked.size):
+            raise PlanError(
+                f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "
+                f"told were {told.size} of {told.arm!r}"
+            )
+        return asked
+
+    def arrive(self, outcome: Outcome) -> None:
+        """Take the outcome of a batch that is out, in any order of arrival."""
+        self.asked_for(outcome)
+        self._arrived[outcome.ticket] = outcome
+        del self._out[outcome.ticket]
+
+    def hold(self, outcome: Outcome) -> None:
+        """Take a stored outcome although an older ticket is missing: it waits for ever."""
+        self._arrived[outcome.ticket] = outcome
+
+    def in_order(self) -> Iterator[Outcome]:
+        """Tell what has arrived, in ticket order, as far as there is no gap."""
+        while (outcome := self._arrived.pop(self.told, None)) is not None:
+            self.told += 1
+            yield outcome
+
+    def skip(self, told: int) -> None:
+        """Go on behind tickets that were told in an earlier call."""
+        self.asked = self.told = told
+        self._out.clear()
+
+    def missing(self) -> list[str]:
+        """Return the warning that draws are still out, if there are any."""
+        if not self._out:
+            return []
+        return [f"missing: the draws of tickets {few(sorted(self._out))}, which are still out"]
+
+
+def few(things: Collection[Any]) -> str:
+    """Return the first five things as text.
+
+    >>> few(range(7))
+    '0, 1, 2, 3, 4, ...'
+    """
+    shown = ", ".join(str(thing) for thing in list(things)[:5])
+    return shown + (", ..." if len(things) > 5 else "")
