@@ -96,11 +96,16 @@ class Outcome:
     extra: Mapping[str, Any] = field(default_factory=dict)
     values: Floats | None = None
 
+    @property
+    def mean(self) -> Floats:
+        """The mean of the draws, one number per component, in the user's units."""
+        return np.asarray(self.origin + np.ldexp(self.moments[0], self.exponent))
+
 
 def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
     """Return what an arm returned as float64 of shape (size,) or (size, d), or say what is wrong.
 
-    NaN and infinity are found where the moments are summed (`ledger.Tally`), at no extra cost.
+    NaN and infinity are found where the moments are summed (`batch_moments.Tally`), at no extra cost.
 
     >>> as_values([True, False], 2, arm="coin", ticket=0)
     array([1., 0.])

@@ -21,10 +21,11 @@ __all__ = ["Estimate", "estimate_of", "look_back", "shaped", "stderr_of"]
 class Estimate(NamedTuple):
     """An estimate with its error, made once for all that read it: arrays of d numbers.
 
-    `logs` has the rows log(value), its standard error and its half-width, in a run of logs.
+    `scale` is that of the pooled numbers; `logs` has the rows log(value), its standard error and its half-width, in a run of logs.
     """
 
     pooled: Pooled
+    scale: Scale
     interval: Interval
     value: Floats
     stderr: Floats
@@ -38,11 +39,11 @@ def estimate_of(plan: Plan, scale: Scale, pooled: Pooled, interval: Interval) ->
     scaled = np.array((pooled.mean, error, half))
     if not plan.log:
         value, (stderr, half) = scale.value_of(scaled[0]), scale.spread_of(scaled[1:])
-        return Estimate(pooled, interval, value, stderr, half, None)
+        return Estimate(pooled, scale, interval, value, stderr, half, None)
     mean = scaled[0]
     logs = np.array((log_of(mean, scale.exponent), *relative(scaled[1:], mean)))
     value, stderr, half = exp_of(scaled, scale.exponent)
-    return Estimate(pooled, interval, value, stderr, half, logs)
+    return Estimate(pooled, scale, interval, value, stderr, half, logs)
 
 
 def look_back(plan: Plan, combiner: Combiner, interval: Interval) -> LookBack:

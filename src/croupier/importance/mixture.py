@@ -261,15 +261,13 @@ class Mixture:
         # What no double holds, a warning says.
         with arithmetic(log=True), np.errstate(invalid="ignore"):
             history.looks = self._curve(len(history), weighed, pooled)
-            scale = _scale(weighed)
             return result_of(
                 self.plan,
                 ledger,
-                estimate_of(self.plan, scale, pooled, self.interval),
+                estimate_of(self.plan, _scale(weighed), pooled, self.interval),
                 history,
                 warnings=[*warnings, *self.tickets.missing()],
                 agreement=untested(1),
-                scale=scale,
                 meaning=KIND.rows,
             )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.data.history import History
-from croupier.data.ledger import Ledger, Scale
+from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic, exp, log_of, relative
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
@@ -44,13 +44,12 @@ def result_of(
     *,
     warnings: Sequence[str],
     agreement: Floats,
-    scale: Scale | None = None,
     loss: Loss = cost_times_variance,
     meaning: RowMeaning | None = None,
 ) -> Result:
     """Return the result of an estimate, which keeps the ledger and the history.
 
-    `scale` is that of the estimate, by default the ledger's; `meaning` says what its rows show.
+    `meaning` says what its rows show.
     """
     scalar = history.scalar
     p = agreement[0]
@@ -70,7 +69,7 @@ def result_of(
         plan=plan,
         seed=plan.seed,
         basis=Basis(
-            ledger, scale or ledger.scale, estimate.pooled, estimate.interval,
+            ledger, estimate.scale, estimate.pooled, estimate.interval,
             meaning or RowMeaning(),
         ),
     )  # fmt: skip

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
 
 from croupier.data.draws import Outcome
-from croupier.data.history import History, LookBack
-from croupier.data.ledger import Ledger
+from croupier.data.history import Curve, History, LookBack
+from croupier.data.ledger import Ledger, Scale
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.tables.base import Look, Progress
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.intervals import Interval
+from croupier.results.make_result import result_of, untested
+from croupier.results.result import Result
+from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.tickets import Tickets
 
 __all__ = ["Books"]
+
+#: Numbers that are in the user's units as they are.
+_PLAIN: Final = Scale(np.zeros(1), np.zeros(1, np.int64))
 
 
 class Books:
@@ -57,6 +69,36 @@ class Books:
         if ledger.origin is None:
             raise PlanError("nothing has been told yet: there is no result")
         return ledger, history
+
+    def estimate(self, interval: Interval, value: float, stderr: float, df: float) -> Estimate:
+        """Return an estimate that a table has made in its own way, in the user's units.
+
+        `df` are the degrees of freedom of its standard error; 0 for one that is not known yet.
+        """
+        count = self.ledger.count[:, None]
+        pooled = Pooled(
+            mean=np.array([value]),
+            variance=np.array([stderr**2]),
+            df=np.array([max(df, 1.0)]),
+            varies=np.array([df > 0 and stderr > 0]),
+            weights=count / max(count.sum(), 1.0),
+            draws=self.ledger.draws,
+        )
+        return estimate_of(self.plan, _PLAIN, pooled, interval)
+
+    def result(self, tickets: Tickets, seen: Estimate) -> Result:
+        """Return the result of an estimate that a table has made in its own way."""
+        ledger, history = self.with_early(tickets.early)
+        history.looks = Curve(np.array([len(history) - 1]), seen.value, seen.half_width)
+        return result_of(
+            self.plan,
+            ledger,
+            seen,
+            history,
+            warnings=tickets.missing(),
+            agreement=untested(len(seen.value)),
+            meaning=kind_of(self.plan.table).rows,
+        )
 
     def progress(self, told: int, seconds: float, look: Callable[[], Look]) -> Progress:
         """Return where the run stands; `look` is called if somebody reads the estimate."""

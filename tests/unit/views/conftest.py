@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from croupier.views.data import ArmSummary, History, Summary
+from croupier.views.data import ArmSummary, Batches, Summary
 
 
 def make_run(
@@ -19,7 +19,7 @@ def make_run(
     value: float = 1.2345678,
     stream: int = 1,
     **changes: Any,
-) -> tuple[Summary, History]:
+) -> tuple[Summary, Batches]:
     """A summary with its history: arm k is 3^k times worse than arm 0; changes go on top."""
     rng = np.random.default_rng(stream)
     names = ["tilted", "antithetic", "control", "naive"]
@@ -76,7 +76,7 @@ def make_run(
         ],
     )
     summary.update(changes)  # type: ignore[typeddict-item]
-    history = History(
+    history = Batches(
         names=names,
         cost=cost,
         draws=cost.astype(int),
@@ -90,5 +90,5 @@ def make_run(
 
 
 @pytest.fixture
-def run() -> Callable[..., tuple[Summary, History]]:
+def run() -> Callable[..., tuple[Summary, Batches]]:
     return make_run
