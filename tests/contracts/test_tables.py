@@ -165,7 +165,7 @@ def test_the_order_of_arrival_changes_no_bit(
 def test_what_was_told_is_restored_to_the_identical_result(
     game: Game, width: int, bits: Bits
 ) -> None:
-    table, outcomes = play(game, 100, width, shuffled(7))
+    table, outcomes = play(game, 80, width, shuffled(7))
     again = game.make(width)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.ticket):
         again.restore(outcome)
@@ -178,13 +178,13 @@ def test_what_was_told_is_restored_to_the_identical_result(
 def test_a_restored_run_goes_on_as_if_nothing_had_happened(
     game: Game, width: int, bits: Bits
 ) -> None:
-    whole, outcomes = play(game, 100, width, in_order)
+    whole, outcomes = play(game, 80, width, in_order)
     again, told = game.make(width), 40
     for outcome in outcomes[:told]:
         again.restore(outcome)
     way: list[cr.Outcome] = []
-    while told < 100:
-        while told + len(way) < 100 and len(way) < width:
+    while told < 80:
+        while told + len(way) < 80 and len(way) < width:
             batch = again.ask()
             if batch is None:
                 break
