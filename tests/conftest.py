@@ -34,6 +34,10 @@ def _kernels() -> str:
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", _kernels())
+# Where Python may write no bytecode, every process that a test starts compiles all that it imports:
+# seconds each. Here it may, into a folder of ours; workers of xdist start after this line.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
 # Tables look the same in any terminal, and in none.
 os.environ["COLUMNS"] = "100"
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
