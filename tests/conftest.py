@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import os
+import signal
 import tempfile
 from collections.abc import Callable
 from hashlib import blake2b
@@ -34,6 +35,13 @@ def _kernels() -> str:
 
 
 os.environ.setdefault("NUMBA_CACHE_DIR", _kernels())
+# Where Python may write no bytecode, every process that a test starts compiles all that it imports:
+# seconds each. Here it may, into a folder of ours; workers of xdist start after this line.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
+# A shell lets what it starts in the background ignore Ctrl-C; the tests of interrupts need it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # Tables look the same in any terminal, and in none.
 os.environ["COLUMNS"] = "100"
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):

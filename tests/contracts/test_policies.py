@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
+import itertools
 import json
 import pickle
 from collections.abc import Callable, Mapping
@@ -186,74 +187,87 @@ def played(policy: Policy, arms: Mapping[str, cr.Arm], tickets: int, **changes: 
     return table.result()
 
 
+RUNS: dict[str, tuple[int, dict[str, Any]]] = {
+    "draws": (1, {"draws": 150}),
+    "draws, 8 out": (8, {"draws": 150}),
+    "cost, 8 out": (8, {"cost": 150.0}),
+}
+#: A policy with all kinds of arms in all of these would be 48 tables and 36 runs.
+TABLES = list(itertools.product(SHAPES, [1, 8], ["draws", "cost"]))
+WHOLE_RUNS = list(itertools.product(SHAPES, RUNS))
+
+
+def cases_of(name: str, settings: list[Any]) -> list[tuple[str, Any]]:
+    """Return the cases of a policy: it meets every setting once, and every kind of arms.
+
+    The next policy meets the kinds shifted by one: six policies meet each with each setting.
+    """
+    kinds, shift = list(ARMS), sorted(REGISTRY).index(name)
+    return [(kinds[(k + shift) % len(kinds)], setting) for k, setting in enumerate(settings)]
+
+
+@pytest.mark.parametrize("settings", [TABLES, WHOLE_RUNS], ids=["tables", "whole runs"])
+def test_all_pairs_are_met_and_every_kind_of_arms_in_every_setting(settings: list[Any]) -> None:
+    cases = {name: cases_of(name, settings) for name in REGISTRY}
+    for name in REGISTRY:
+        assert {kinds for kinds, _ in cases[name]} == set(ARMS)
+        assert [setting for _, setting in cases[name]] == settings
+    assert set().union(*cases.values()) == set(itertools.product(ARMS, settings))
+
+
 @every
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("width", [1, 8])
-@pytest.mark.parametrize("unit", ["draws", "cost"])
-def test_every_decision_is_valid_repeatable_and_without_side_effects(
-    name: str, shape: str, width: int, unit: str
-) -> None:
-    for kinds in ARMS:
+def test_every_decision_is_valid_repeatable_and_without_side_effects(name: str) -> None:
+    for case in cases_of(name, TABLES):
+        kinds, (shape, width, unit) = case
         watched = Watched(REGISTRY[name].example())
         result = played(watched, arms_of(kinds, shape), 30, width=width, unit=unit)  # type: ignore[arg-type]
-        assert watched.choices >= 30
-        assert watched.lessons >= 30 - width
-        assert np.isfinite(result.value).all()
+        assert watched.choices >= 30, case
+        assert watched.lessons >= 30 - width, case
+        assert np.isfinite(result.value).all(), case
 
 
 @every
-@pytest.mark.parametrize("kinds", ARMS)
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(
-    ("width", "budget"),
-    [(1, {"draws": 150}), (8, {"draws": 150}), (8, {"cost": 150.0})],
-    ids=["draws", "draws, 8 out", "cost, 8 out"],
-)
 def test_a_whole_run_is_played_and_repeats_bit_by_bit(
-    name: str,
-    kinds: str,
-    shape: str,
-    width: int,
-    budget: dict[str, Any],
-    bits: Callable[[cr.Result], Any],
+    name: str, bits: Callable[[cr.Result], Any]
 ) -> None:
-    first, second = (
-        cr.estimate(
-            arms_of(kinds, shape), policy=REGISTRY[name].example(), rng=7, width=width, **budget
-        )
-        for _ in range(2)
-    )
-    assert bits(first) == bits(second)
-    assert first.stopped == next(iter(budget))
-    assert first.plan.policy == describe(REGISTRY[name].example())
-    if "draws" in budget:
-        assert first.draws == 150
-    assert np.shape(first.value) == SHAPES[shape]
-    # The arms have mean 1; where nothing varies the answer is 1 and the error not known.
-    error = np.where(np.isnan(first.stderr), 0.0, first.stderr)
-    assert np.all(np.abs(first.value - 1) <= 5 * error + 1e-12)
-
-
-@every
-@pytest.mark.parametrize("width", [1, 8])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_one_draw_at_a_time_is_played_too(name: str, width: int, shape: str) -> None:
     policy = REGISTRY[name].example()
-    result = cr.estimate(
-        arms_of("both vary", shape), draws=120, policy=policy, rng=7, width=width, batch="one"
-    )
-    assert result.draws == 120
-    assert result.history.size.max() == group_of(policy)
+    for case in cases_of(name, WHOLE_RUNS):
+        kinds, (shape, run) = case
+        width, budget = RUNS[run]
+        first, second = (
+            cr.estimate(arms_of(kinds, shape), policy=policy, rng=7, width=width, **budget)
+            for _ in range(2)
+        )
+        assert bits(first) == bits(second), case
+        assert first.stopped == next(iter(budget)), case
+        assert first.plan.policy == describe(policy), case
+        assert first.draws == 150 or "draws" not in budget, case
+        assert np.shape(first.value) == SHAPES[shape], case
+        # The arms have mean 1; where nothing varies the answer is 1 and the error not known.
+        error = np.where(np.isnan(first.stderr), 0.0, first.stderr)
+        assert np.all(np.abs(first.value - 1) <= 5 * error + 1e-12), case
 
 
 @every
-@pytest.mark.parametrize("draws", [1, 2, 3, 5])
-@pytest.mark.parametrize("width", [1, 8])
-def test_a_budget_for_hardly_any_draws_is_met(name: str, draws: int, width: int) -> None:
-    arms = arms_of("both vary", "scalar")
-    result = cr.estimate(arms, draws=draws, policy=REGISTRY[name].example(), rng=7, width=width)
-    assert result.draws == draws
-    assert np.isfinite(result.value)
+def test_one_draw_at_a_time_is_played_too(name: str) -> None:
+    policy = REGISTRY[name].example()
+    for case in itertools.product(SHAPES, [1, 8]):
+        shape, width = case
+        result = cr.estimate(
+            arms_of("both vary", shape), draws=120, policy=policy, rng=7, width=width, batch="one"
+        )
+        assert result.draws == 120, case
+        assert result.history.size.max() == group_of(policy), case
+
+
+@every
+def test_a_budget_for_hardly_any_draws_is_met(name: str) -> None:
+    arms, policy = arms_of("both vary", "scalar"), REGISTRY[name].example()
+    for case in itertools.product([1, 2, 3, 5], [1, 8]):
+        draws, width = case
+        result = cr.estimate(arms, draws=draws, policy=policy, rng=7, width=width)
+        assert result.draws == draws, case
+        assert np.isfinite(result.value), case
 
 
 @every

@@ -144,20 +144,20 @@ def test_a_table_has_all_that_the_loop_plays(game: Game) -> None:
 
 
 @every
-@pytest.mark.parametrize("order", [newest, *(shuffled(seed) for seed in range(3))])
 @pytest.mark.parametrize("width", [2, 8])
-def test_the_order_of_arrival_changes_no_bit(
-    game: Game, order: Callable[[int], int], width: int, bits: Bits
-) -> None:
+def test_the_order_of_arrival_changes_no_bit(game: Game, width: int, bits: Bits) -> None:
     expected, first = play(game, 80, width, in_order)
-    table, arrived = play(game, 80, width, order)
-    assert [o.ticket for o in arrived] != [o.ticket for o in first]
-    assert bits(table.result()) == bits(expected.result())
-    mine, theirs = table.progress(), expected.progress()
-    assert (mine.draws, mine.cost, mine.tickets) == (theirs.draws, theirs.cost, theirs.tickets)
-    assert np.array_equal(mine.value, theirs.value)
-    assert np.array_equal(mine.half_width, theirs.half_width)
-    assert table.ask() == expected.ask()  # and the next decision is the same
+    known, theirs, batch = bits(expected.result()), expected.progress(), expected.ask()
+    orders = {"newest": newest, **{f"shuffled {seed}": shuffled(seed) for seed in range(3)}}
+    for name, order in orders.items():
+        table, arrived = play(game, 80, width, order)
+        assert [o.ticket for o in arrived] != [o.ticket for o in first], name
+        assert bits(table.result()) == known, name
+        mine = table.progress()
+        assert (mine.draws, mine.cost, mine.tickets) == (theirs.draws, theirs.cost, theirs.tickets)
+        assert np.array_equal(mine.value, theirs.value), name
+        assert np.array_equal(mine.half_width, theirs.half_width), name
+        assert table.ask() == batch, name  # and the next decision is the same
 
 
 @every
@@ -165,7 +165,7 @@ def test_the_order_of_arrival_changes_no_bit(
 def test_what_was_told_is_restored_to_the_identical_result(
     game: Game, width: int, bits: Bits
 ) -> None:
-    table, outcomes = play(game, 100, width, shuffled(7))
+    table, outcomes = play(game, 80, width, shuffled(7))
     again = game.make(width)
     for outcome in sorted(outcomes, key=lambda outcome: outcome.ticket):
         restore(again, outcome)
@@ -178,13 +178,13 @@ def test_what_was_told_is_restored_to_the_identical_result(
 def test_a_restored_run_goes_on_as_if_nothing_had_happened(
     game: Game, width: int, bits: Bits
 ) -> None:
-    whole, outcomes = play(game, 100, width, in_order)
+    whole, outcomes = play(game, 80, width, in_order)
     again, told = game.make(width), 40
     for outcome in outcomes[:told]:
         restore(again, outcome)
     way: list[cr.Outcome] = []
-    while told < 100:
-        while told + len(way) < 100 and len(way) < width:
+    while told < 80:
+        while told + len(way) < 80 and len(way) < width:
             batch = again.ask()
             if batch is None:
                 break

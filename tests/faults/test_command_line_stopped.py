@@ -55,10 +55,13 @@ def test_a_signal_leaves_what_is_known_and_a_store_to_go_on_with(
     options = ["demo", "--no-picture", "--store", str(path)]
     command = [sys.executable, "-c", PATIENT, *options, "--seconds", "3600", "--seed", "7"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(path, 30)
-    assert cr.open_run(path).status.running
-    run.send_signal(number)
-    said, complained = run.communicate(timeout=300)
+    try:
+        wait_for(path, 30)
+        assert cr.open_run(path).status.running
+        run.send_signal(number)
+        said, complained = run.communicate(timeout=300)
+    finally:
+        run.kill()  # it would go on for an hour
     assert run.returncode == code
     assert complained == ""
     assert "the run was interrupted" in " ".join(said.split())

@@ -20,10 +20,10 @@ ARMS = {
 DRAWS = 40
 
 
-def mean_and_error(policy, runs):
+def mean_and_error(policy, runs, combine="mean"):
     values = [
         cr.estimate(
-            ARMS, draws=DRAWS, policy=policy, combine="mean", rng=seed, progress=False
+            ARMS, draws=DRAWS, policy=policy, combine=combine, rng=seed, progress=False
         ).value
         for seed in range(runs)
     ]
@@ -38,10 +38,21 @@ def assert_unbiased(name, runs):
     assert abs(mean - 1.0) < 4 * error, f"{name}: {mean} ± {error} over {runs} runs"
 
 
+# The mean of 600 runs has an error of about 0.008: a bias of 0.045 is found in 95 of 100 seeds. The
+# slow test finds one of 0.011.
+RUNS = 600
+
+
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 @pytest.mark.parametrize("name", sorted(REGISTRY))
 def test_the_plain_mean_is_unbiased_under_every_policy(name):
-    assert_unbiased(name, 2000)
+    assert_unbiased(name, RUNS)
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_so_many_runs_show_the_bias_of_weights_that_were_learned_from_the_same_draws():
+    mean, error = mean_and_error("variance-thompson", RUNS, combine="inverse-variance")
+    assert mean < 1.0 - 4 * error
 
 
 @pytest.mark.slow

@@ -57,12 +57,13 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         cr.estimat  # noqa: B018
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_module_says_what_lives_in_it_and_keeps_its_promises(module: str) -> None:
-    loaded = importlib.import_module(module)
-    assert loaded.__doc__
-    for name in getattr(loaded, "__all__", ()):
-        assert hasattr(loaded, name), name
+def test_every_module_says_what_lives_in_it_and_keeps_its_promises() -> None:
+    assert len(MODULES) > 100
+    for module in MODULES:
+        loaded = importlib.import_module(module)
+        assert loaded.__doc__, module
+        for name in getattr(loaded, "__all__", ()):
+            assert hasattr(loaded, name), f"{module}.{name}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Charts: other coordinates, the same integral."""
+"""Transforms: other coordinates, the same integral."""
 
 from __future__ import annotations
 

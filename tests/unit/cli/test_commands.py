@@ -1,3 +1,5 @@
+"""The command line: the demo, its options, and errors in one line."""
+
 import os
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Tails: the extremes of an arm's draws, and the Pareto shape fitted to them."""
+"""Extremes: the most extreme draws of an arm, and the Pareto shape fitted to them."""
 
 from __future__ import annotations
 

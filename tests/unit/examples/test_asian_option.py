@@ -1,3 +1,5 @@
+"""The Asian option: its price by integration, and arms that all have it for their mean."""
+
 import numpy as np
 import pytest
 from scipy.integrate import quad

@@ -1,4 +1,4 @@
-"""Suspicion: mistakes in a family that its own densities give away."""
+"""Density checks: mistakes in a family that its own densities give away."""
 
 from __future__ import annotations
 

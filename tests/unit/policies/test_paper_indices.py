@@ -84,35 +84,30 @@ def test_subgaussian_to_ten_digits(time: int) -> None:
         assert error_of(float(score), loss, bonus) < 1e-10
 
 
-def exact_kl(loss: float, level: float) -> Any:
-    """Return 1 - q by bisection in w = -log(1 - q), with sixty digits."""
-    loss_, level_ = mp.mpf(loss), mp.mpf(level)
+def kl_excess(w: Any, loss: float, level: float) -> Any:
+    """Return KL(mean, q) - level at w = -log(1 - q), which rises with w from q = mean on."""
+    loss_ = mp.mpf(loss)
     mean = 1 - loss_
-
-    def excess(w: Any) -> Any:
-        rest = mean * (mp.log(mean) - mp.log(-mp.expm1(-w))) if mean > 0 else 0
-        return loss_ * (w + mp.log(loss_)) + rest - level_
-
-    low = -mp.log(loss_)
-    high = low + (level_ + 1) / loss_
-    low = max(low, mp.mpf(10) ** -40)
-    for _ in range(220):
-        middle = (low + high) / 2
-        low, high = (low, middle) if excess(middle) > 0 else (middle, high)
-    return mp.exp(-low)
+    w = max(w, -mp.log(loss_), mp.mpf(10) ** -40)
+    rest = mean * (mp.log(mean) - mp.log(-mp.expm1(-w))) if mean > 0 else 0
+    return loss_ * (w + mp.log(loss_)) + rest - mp.mpf(level)
 
 
 @grid
 def test_kl_ucb_to_ten_digits_of_one_minus_the_bound(time: int) -> None:
+    smallest = 290 * mp.log(10)
     for count in COUNTS:
         level = kl_level(time) / count
         scores = np.exp(-kl_ucb(np.array([*LOSSES, 1.0]), np.full(len(LOSSES) + 1, level)))
         for loss, score in zip([*LOSSES, 1.0], scores, strict=True):
-            exact = exact_kl(loss, level)
-            if exact > 1e-290:  # smaller ones are zero, or have lost digits to the exponent
-                assert abs(mp.mpf(float(score)) - exact) / exact < 1e-10, (loss, count)
-            else:
-                assert score <= 1e-280
+            case = loss, count
+            if kl_excess(smallest, loss, level) > 0:
+                # The exact 1 - q lies between score/(1 + 1e-10) and score/(1 - 1e-10).
+                w = -mp.log(mp.mpf(float(score)))
+                assert kl_excess(w + mp.log1p(-1e-10), loss, level) < 0, case
+                assert kl_excess(w + mp.log1p(1e-10), loss, level) > 0, case
+            else:  # below 1e-290 it is zero, or has lost digits to the exponent
+                assert score <= 1e-280, case
 
 
 def test_kl_ucb_of_an_arm_that_never_lost_is_one() -> None:

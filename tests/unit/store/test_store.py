@@ -107,7 +107,7 @@ def policy(name: str) -> Any:
 
 CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     **{
-        name: (SCALARS, {"cost": 20_000, "policy": policy(name)})
+        name: (SCALARS, {"cost": 2_000, "policy": policy(name)})
         for name in sorted(cr.policies.REGISTRY)
     },
     "draws": (SCALARS, {"draws": 3000}),
