@@ -105,7 +105,7 @@ class Outcome:
 def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
     """Return what an arm returned as float64 of shape (size,) or (size, d), or say what is wrong.
 
-    NaN and infinity are found where the moments are summed (`batch_moments.Tally`), at no extra cost.
+    `batch_moments.Tally`, which sums the moments, finds NaN and infinity at no extra cost.
 
     >>> as_values([True, False], 2, arm="coin", ticket=0)
     array([1., 0.])

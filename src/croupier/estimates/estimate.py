@@ -21,7 +21,8 @@ __all__ = ["Estimate", "estimate_of", "look_back", "shaped", "stderr_of"]
 class Estimate(NamedTuple):
     """An estimate with its error, made once for all that read it: arrays of d numbers.
 
-    `scale` is that of the pooled numbers; `logs` has the rows log(value), its standard error and its half-width, in a run of logs.
+    `scale` is that of the pooled numbers; `logs` has the rows log(value), its standard error and
+    its half-width, in a run of logs.
     """
 
     pooled: Pooled
