@@ -323,7 +323,7 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"schedule": lambda u: u}, "give temperatures= too"),
         ({"schedule": "power"}, "schedule must be 'power4', 'linear', .* got 'power'"),
         ({"schedule": [0, 0.1]}, "from 0 to 1, got one from 0 to 0.1"),
-        ({"temperatures": (4, 8), "schedule": [0, 0.1, 1]}, "betas of your own make one arm"),
+        ({"temperatures": (4, 8), "schedule": [0, 0.1, 1]}, "your own betas make one arm"),
         ({"draws": None, "cost": -1}, "cost must be a finite number above 0"),
         ({"kernel": "gibbs"}, "kernel must be"),
         ({"sweeps": 0}, "sweeps"),

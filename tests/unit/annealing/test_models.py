@@ -35,8 +35,8 @@ def noisy(x: np.ndarray, axis: int, noise: np.random.Generator) -> Any:
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
-        (st.dirichlet([1, 2, 3]), r"on a simplex: its 3 coordinates always sum to 1, so it has no "
-         r"density in R\^3; leave a coordinate out"),
+        (st.dirichlet([1, 2, 3]), r"the 3 coordinates of the prior always sum to 1, so it has no "
+         r"density in R\^3 .*: leave one coordinate out"),
         ([st.norm(0, 1), st.multivariate_normal([0, 0])], "item 1 of the list .* 2 coordinates"),
         ([st.norm(0, 1), st.dirichlet([1, 2, 3])], "item 1 of the list .* has 3 coordinates"),
         ({"a": st.norm(0, 1), "b": st.norm(0, 1)}, "a list, not a dict"),
