@@ -319,7 +319,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-evidence", description=__doc__)
     parser.add_argument("--runs", type=int, default=300, help="repeated runs of a setting")
     parser.add_argument("--model", help="one of them, by a part of its name")
-    parser.add_argument("--library", action="append", help="beside croupier", choices=RIVALS)
+    parser.add_argument("--library", action="append", help="compare with this one", choices=RIVALS)
     options = parser.parse_args()
     libraries = ["croupier", *(options.library or RIVALS)]
     for model in models():

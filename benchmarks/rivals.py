@@ -28,7 +28,7 @@ POLICY = cr.policies.UCB1(bounds=(0, 1))
 ARMS = 16
 KEY = ("library",)
 MISSING = """{name} is not installed. `make bench-policies` and `make bench-simulator` install it
-beside croupier, into a virtual environment of its own. By hand:
+with croupier into a separate virtual environment. To do it by hand:
     pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
 
 

@@ -32,8 +32,8 @@ def check_law(model: Model, rng: np.random.Generator) -> None:
     if surprise(model, rng) > _SURPRISE:
         raise PlanError(
             "the prior's sample and its log-density are not the same distribution: moves that "
-            "leave the density unchanged do change the sample; check for a rate in place of a "
-            "scale, or a variance in place of a standard deviation"
+            "leave the density unchanged do change the sample; check for a rate instead of a "
+            "scale, or a variance instead of a standard deviation"
         )
 
 

@@ -100,7 +100,7 @@ def _rows(tally: Tally) -> Any:
 
 
 def _unit_of(top: float) -> tuple[float | None, Ints]:
-    """Return the k of the unit 2^k from the largest log, and its exponent; None if it is no log."""
+    """Return the k of the unit 2^k from the largest log, and its exponent; None if no log."""
     if top == -math.inf:
         return 0.0, np.full(1, EMPTY)
     if not -_MOST <= top <= _MOST:

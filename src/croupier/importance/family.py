@@ -404,6 +404,6 @@ def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:
         raise PlanError(f"costs must be one number per proposal, got {given!r}") from None
     if len(costs) != len(names):
         raise PlanError(
-            f"costs must be one number for each of {len(names)} proposals, got {given!r}"
+            f"costs must be one number per proposal ({len(names)} in all), got {given!r}"
         )
     return costs

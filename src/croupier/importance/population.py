@@ -132,7 +132,7 @@ def population_monte_carlo(
     given = shares_of("proportions", proportions)
     if given is not None and len(given) != J:
         raise PlanError(
-            f"proportions must be one number for each of {J} proposals, got {proportions!r}"
+            f"proportions must be one number per proposal ({J} in all), got {proportions!r}"
         )
     alpha = np.full(J, 1 / J) if given is None else np.array(given)
     rows, values, drawn = [alpha], [], []

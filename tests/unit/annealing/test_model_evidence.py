@@ -327,7 +327,7 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"draws": None, "cost": -1}, "cost must be a finite number above 0"),
         ({"kernel": "gibbs"}, "kernel must be"),
         ({"sweeps": 0}, "sweeps"),
-        ({"log": False}, "leave log out"),
+        ({"log": False}, "leave out log="),
         ({"prior": None}, "cannot be sampled"),
         ({"log_likelihood": 3}, "must be a function of points"),
     ],

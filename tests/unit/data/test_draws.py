@@ -73,12 +73,12 @@ NOT_VALUES: dict[str, tuple[Arm, str, str]] = {
     "a masked array": (
         lambda rng, size: np.ma.masked_greater(rng.random(size), 0.5),
         "masked array",
-        "return every draw as a plain array",
+        "return every draw in a plain array",
     ),
     "a masked array without a mask": (
         lambda rng, size: np.ma.array(rng.random(size)),
         "masked array",
-        "return every draw as a plain array",
+        "return every draw in a plain array",
     ),
     "a 3-d array": (lambda rng, size: rng.random((size, 2, 2)), "(1, 2, 2)", r"\(size, d\)"),
     "no component": (lambda rng, size: np.empty((size, 0)), "(1, 0)", "no component"),
