@@ -1,4 +1,4 @@
-# A bare python3 is enough: each target first builds the environment it needs, once.
+# A bare python3 is enough: each target first builds the environment that it needs, once.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -6,10 +6,10 @@ INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 SAMPLERS := .venv-samplers/.installed
 
-# Two processes on two cores: threads of a linear algebra library would only be in the way.
+# Two processes on two cores: threads of a linear algebra library would slow them down.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-# An environment that happens to be active outside is not ours to use or to change.
+# Do not use or change an environment that is active in the user's shell.
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
@@ -23,15 +23,15 @@ help: ## list the targets
 demo: $(INSTALLED) ## price an option with a handful of arms, in a few seconds
 	@$(BIN)/croupier demo
 
-test: lint ## lint, check types and layers, run all but the slow tests
+test: lint ## lint, check types and layers, run all tests except the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: $(INSTALLED) ## run all tests, the slow ones too
+test-slow: $(INSTALLED) ## run all tests, including the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 
-bench-efficiency: $(INSTALLED) ## what is lost against the best arm (about an hour; ARGS="--case ...")
+bench-efficiency: $(INSTALLED) ## what is lost compared with the best arm (about an hour; ARGS="--case ...")
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.efficiency $(ARGS)
 
 bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; ARGS="--case ...")
@@ -53,22 +53,22 @@ bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost
 bench-delays: $(INSTALLED) ## 1000 workers in simulated time (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.delays $(ARGS)
 
-bench-policies: $(RIVALS) ## decisions per second, beside other bandit libraries (a minute)
+bench-policies: $(RIVALS) ## decisions per second, compared with other bandit libraries (a minute)
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.rivals $(ARGS)
 
-bench-simulator: $(RIVALS) ## a simulated step, beside other libraries and unskipped (minutes)
+bench-simulator: $(RIVALS) ## the cost of a simulated step, compared with other libraries (minutes)
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.simulator $(ARGS)
 
-bench-paths: $(INSTALLED) ## paths of the option problem, beside numpy (seconds)
+bench-paths: $(INSTALLED) ## paths of the option problem, compared with numpy (seconds)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.paths $(ARGS)
 
-bench-logistic: $(INSTALLED) ## annealing the logistic models, beside the plain loop (a minute)
+bench-logistic: $(INSTALLED) ## annealing of the logistic models, compared with a plain loop (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logistic $(ARGS)
 
-bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, beside other libraries (ten minutes)
+bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, compared with other libraries (ten minutes)
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence $(ARGS)
 
-bench-importance: $(RIVALS) ## mixtures of proposals, beside pypmc (an hour; ARGS="--case ...")
+bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
@@ -81,16 +81,16 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## remove all that make has made
+clean: ## remove everything that make has made
 	rm -rf .venv .venv-rivals .venv-samplers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
-# The build tools are installed first and used as they are, so that the constraints hold for them
-# too. uv is only quicker than pip: whatever goes wrong with it, pip has the last word.
+# The build tools are installed first and used directly, so that the constraints hold for them too.
+# uv is only faster than pip: if uv fails for any reason, pip is used.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "croupier needs Python 3.11 or newer, and '$(PYTHON)' is not." >&2; \
-	  echo "Name another one: make PYTHON=python3.12 ..." >&2; \
+	  echo "croupier needs Python 3.11 or newer, but '$(PYTHON)' is older." >&2; \
+	  echo "Give another one: make PYTHON=python3.12 ..." >&2; \
 	  exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || { \
 	  rm -rf .venv; \
@@ -114,7 +114,7 @@ $(RIVALS): pyproject.toml constraints.txt benchmarks/rivals.txt
 	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rivals.txt
 	@touch $@
 
-# So do other samplers of the evidence.
+# Other samplers of the evidence stay out of it, too.
 $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 	@$(PYTHON) -m venv --clear .venv-samplers
 	@echo "Installing croupier and other samplers into .venv-samplers ..."

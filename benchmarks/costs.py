@@ -1,7 +1,8 @@
-"""make bench-costs: arms whose draws differ in cost, at random, and dearer where values are larger.
+"""make bench-costs: arms whose draws have different, random costs, or cost more for larger values.
 
-Three tables: what the allocation loses beside the paper's Thompson sampling, what inverse-variance
-weights gain where every arm gets as many draws, and the bias of the estimate at a deadline.
+It makes three tables: what the allocation loses compared with the paper's Thompson sampling, what
+inverse-variance weights gain if every arm gets the same number of draws, and the bias of the
+estimate at a deadline.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def allocation(runs: int, cores: int) -> list[dict[str, Any]]:
 
 
 def equal(runs: int, cores: int, budget: int = 10_000) -> list[dict[str, Any]]:
-    """Return the MSE of every combiner over that of the plain mean, on the same draws."""
+    """Return the MSE of every combiner divided by that of the plain mean, on the same draws."""
     rows = []
     for name in CASES:
         errors = np.square(_each(_equal, [(name, budget, seed) for seed in range(runs)], cores))
@@ -110,12 +111,12 @@ def equal(runs: int, cores: int, budget: int = 10_000) -> list[dict[str, Any]]:
 
 
 def deadlines(runs: int, cores: int) -> list[dict[str, Any]]:
-    """Return the bias of the estimate in standard errors, of all draws and of those finished."""
+    """Return the bias in standard errors, for all draws and for the finished draws."""
     rows = []
     for name in DEADLINES:
         for budget in SPENT:
             if budget > SPENT[0] and DEADLINES[name][1].get("batch") == "one":
-                continue  # thousands of decisions each, for a bias that nobody would see
+                continue  # thousands of decisions each, for a bias that is too small to see
             some = runs if budget < SPENT[-1] else runs // 4
             jobs = [(name, budget, seed) for seed in range(some)]
             all_, finished, cost, covered = _each(_deadline, jobs, cores).T

@@ -1,9 +1,9 @@
 """make bench-coverage: how often the intervals hold the true value.
 
-At a fixed size, at a tolerance stop, and with anytime=True; the stops with their mean number of
-draws relative to an oracle that plays the best arm and knows its variance. The first group of
-families is promised (0.93 to 0.965 at 95 % and a budget of at least 10^4), the second reported as
-it is: there nobody can do much better.
+It measures runs of a fixed size, runs that stop at a tolerance, and runs with anytime=True. For
+the stops it also reports the mean number of draws relative to an oracle that plays the best arm and
+knows its variance. The first group of families has a promise (0.93 to 0.965 at 95 % and a budget of
+at least 10^4). The second group is only reported: no method can do much better there.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def play(family: Family, mode: str, runs: int) -> tuple[Runs, float]:
 
 
 def verdict(group: str, mode: str, covered: float, error: float) -> str:
-    """Say whether a promised family keeps its promise, within two standard errors."""
+    """Return whether a promised family keeps its promise, within two standard errors."""
     if group != "promised":
         return "-"
     low = {"fixed": 0.93, "tolerance": 0.94, "anytime": 0.95}[mode]

@@ -1,8 +1,8 @@
 """make bench-delays: a thousand workers in simulated time.
 
-An Allocator is asked and told as it would be by a run with many workers whose batches take random
-times. Measured are the share of the time that workers are busy, what is lost in efficiency against
-deciding one batch at a time, and how many decisions a second the driver can make.
+An Allocator is asked and told like in a run with many workers whose batches take random times. The
+benchmark measures the share of the time that workers are busy, the loss of efficiency compared with
+decisions one batch at a time, and how many decisions a second the driver can make.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FAMILY = FAMILIES["normal-16"]
 
 
 class Seen(NamedTuple):
-    """What came of a simulated run."""
+    """The measurements of a simulated run."""
 
     share: float  # I of the efficiency benchmark
     busy: float
@@ -71,7 +71,7 @@ def simulate(workers: int, width: int, draws: int, sigma: float, seed: int) -> S
 
 @cache
 def alone(draws: int) -> float:
-    """Return the share I of runs that decide one batch at a time, on all that is known."""
+    """Return I of runs that decide one batch at a time, with all earlier outcomes."""
     return float(np.mean([simulate(1, 1, draws, 0.0, seed).share for seed in range(20)]))
 
 

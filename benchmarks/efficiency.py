@@ -1,7 +1,7 @@
-"""make bench-efficiency: what is lost against the best arm in hindsight.
+"""make bench-efficiency: what is lost compared with the best arm in hindsight.
 
-For every family and budget: the allocation's share I (no noise from the draws), and the ratio
-n MSE/V* of the estimate itself with its standard error; 1 is the best arm alone.
+For every family and budget it measures I, which is about the allocation only (no noise from the
+draws), and the ratio n MSE/V* of the estimate itself with its standard error; 1 is the best arm.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def measures(family: Family, runs: Runs) -> dict[str, float]:
 
 
 def verdict(family: Family, budget: int, row: dict[str, Any]) -> str:
-    """Say whether the default policy keeps what the family promises at this budget."""
+    """Return whether the default policy keeps the promise of the family at this budget."""
     step = BUDGETS.index(budget)
     limit, slack = family.limits[step], family.slack if step == 0 else 1.10
     efficient = row["I"] <= limit

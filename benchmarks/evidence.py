@@ -1,16 +1,16 @@
-"""make bench-evidence: CPU time to a standard error of 0.05 in log Z, beside other libraries.
+"""make bench-evidence: CPU time to an error of 0.05 in log Z, compared with other libraries.
 
-The models of the paper's Figure 3 (Bayesian logistic regression on T rows of the Pima data, 8
-standardised columns, prior N(0, 0.05 I)) and a normal model in 10 dimensions. croupier and dynesty
-get the same numpy likelihood, blackjax the same in jax; what compiling takes is a column of its
-own.
+The models are those of the paper's Figure 3 (Bayesian logistic regression on T rows of the Pima
+data, 8 standardised columns, prior N(0, 0.05 I)) and a normal model in 10 dimensions. croupier and
+dynesty get the same numpy likelihood, blackjax the same in jax. The time to compile has its own
+column.
 
-croupier is asked for the precision, ``rtol`` such that the standard error is 0.05, and its time is
-that of the whole call, pilot included. The others have no such request: they are run with several
-settings, and the best one counts, chosen in hindsight by the error that repeated runs really had:
-cpu max(1, (rmse/0.05)^2), as many runs as it takes. One run of blackjax has no error bar; ten
-independent ones, whose mean is taken, have one: they are a row of their own. All of them take
-turns of 20 runs each: whoever runs what is compiled runs it again and again.
+croupier is asked for the precision, with an ``rtol`` for a standard error of 0.05. Its time is the
+time of the whole call, including the pilot. The other libraries cannot be asked. They are run with
+several settings, and the best setting counts, chosen in hindsight by the error of repeated runs:
+cpu max(1, (rmse/0.05)^2), the time of as many runs as are needed. One run of blackjax has no error
+bar. The mean of ten independent runs has one, and has its own row. All contestants take turns of 20
+runs each, so that compiled code is used again and again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from benchmarks.rivals import load
 WANTED = 0.05
 KEY = ("model", "library", "setting")
 
-#: A half-width for a standard error of 0.05: the interval that allows for many looks is 2.24 wide.
+#: The half-width for a standard error of 0.05: with many looks it is 2.24 standard errors.
 RTOL = 2.24 * WANTED
 
 #: Particles and moves of blackjax; live points of dynesty.
@@ -51,7 +51,7 @@ LIVE = (100, 300)
 #: Runs in a turn.
 TURN = 20
 
-#: A run of blackjax says nothing of its error; so many independent ones do.
+#: One run of blackjax does not report its error; this many independent runs do.
 TEN = 10
 FEWER = (50, 150, 450)
 
@@ -115,9 +115,9 @@ def models() -> Iterator[Model]:
 
 
 class Contestant(NamedTuple):
-    """A library with one setting: `run` maps a seed to log Z; what came before it took `compiling`.
+    """A library with one setting: `run` maps a seed to log Z; `compiling` is the time before it.
 
-    `asked`: it was asked for the precision. Of a slow one, at most `most` runs are made.
+    `asked` means that it was asked for the precision. A slow one makes at most `most` runs.
     """
 
     library: str
@@ -136,11 +136,11 @@ class Runs(NamedTuple):
     seconds: list[float]
 
     def rmse(self, truth: float) -> float:
-        """Return the error that the runs really had."""
+        """Return the actual error of the runs."""
         return float(np.sqrt(np.mean(np.square(np.array(self.log_z) - truth))))
 
     def to_wanted(self, truth: float) -> float:
-        """Return CPU seconds to the wanted error: as asked for, or scaled by the error it had."""
+        """Return CPU seconds to the wanted error: as measured, or scaled by the actual error."""
         cpu = median(self.seconds)
         if self.contestant.asked:
             return cpu
@@ -148,7 +148,7 @@ class Runs(NamedTuple):
 
 
 def side_by_side(contestants: Sequence[Contestant], times: int) -> list[Runs]:
-    """Let all of them take turns, so that whatever else the machine does, it does to all."""
+    """Let all contestants take turns, so that other work on the machine disturbs all equally."""
     runs = [Runs(contestant, [], []) for contestant in contestants]
     for start in range(0, times, TURN):
         for contestant, log_z, seconds in runs:
@@ -193,7 +193,7 @@ def of_blackjax_with_errors(model: Model) -> Iterator[Contestant]:
 
 
 def compiled(model: Model, particles: int, moves: int) -> tuple[Callable[[int], float], float]:
-    """Return a run of blackjax, and the CPU seconds until it was there."""
+    """Return a run of blackjax, and the CPU seconds that it took to compile."""
     began = time.process_time()
     run = tempered(model, particles, moves)
     run(0)
@@ -201,7 +201,7 @@ def compiled(model: Model, particles: int, moves: int) -> tuple[Callable[[int], 
 
 
 def tempered(model: Model, particles: int, moves: int) -> Callable[[int], float]:
-    """Return one run of blackjax's adaptive tempered SMC, whole in one compiled function."""
+    """Return one run of blackjax's adaptive tempered SMC as one compiled function."""
     import blackjax
     import jax
     import jax.numpy as jnp
@@ -274,7 +274,7 @@ RIVALS = [library for library in LIBRARIES if library != "croupier"]
 
 
 def best_of(runs: Iterable[Runs], truth: float) -> Runs:
-    """Return the setting with the least time to the wanted error, known in hindsight.
+    """Return the setting with the shortest time to the wanted error, known in hindsight.
 
     >>> slow = Runs(Contestant("a", "slow", float), [0.1, -0.1], [1.0, 1.0])
     >>> fast = Runs(Contestant("a", "fast", float), [0.2, -0.2], [0.1, 0.1])
@@ -319,7 +319,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-evidence", description=__doc__)
     parser.add_argument("--runs", type=int, default=300, help="repeated runs of a setting")
     parser.add_argument("--model", help="one of them, by a part of its name")
-    parser.add_argument("--library", action="append", help="beside croupier", choices=RIVALS)
+    parser.add_argument("--library", action="append", help="compare with this one", choices=RIVALS)
     options = parser.parse_args()
     libraries = ["croupier", *(options.library or RIVALS)]
     for model in models():

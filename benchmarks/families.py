@@ -19,9 +19,9 @@ Draw = Callable[[np.random.Generator, int], Any]
 class Family:
     """Arms with one mean, their variances, and their mean costs if they differ.
 
-    `held_out`: no constant of croupier was chosen by looking at this family. `limits`: what the
-    allocation's share I may be at the three budgets; `slack`: what the empirical ratio may be,
-    relative to I, at the first budget (later 1.10).
+    `held_out` means that this family was not used to choose a constant of croupier. `limits` are
+    the largest allowed I at the three budgets. `slack` is the largest allowed empirical ratio,
+    relative to I, at the first budget (1.10 at the others).
     """
 
     name: str
@@ -38,10 +38,10 @@ class Family:
         return {f"arm {k}": arm for k, arm in enumerate(self.arms)}
 
     def bandit(self, name: str) -> Any:
-        """Return a policy of the paper with a range that favours it, which nobody would know.
+        """Return a policy of the paper with a range that favours it; a user would not know it.
 
-        Values: three standard deviations of the best arm to either side of the mean. Costs: up to
-        three times the dearest arm's. Payoffs beyond are clipped.
+        Values: three standard deviations of the best arm on either side of the mean. Costs: up to
+        three times those of the most expensive arm. Payoffs outside the range are clipped.
         """
         spread = 3 * math.sqrt(min(self.variances))
         ranges = {"bounds": (self.mean - spread, self.mean + spread), "clip": True}
@@ -111,7 +111,7 @@ def lognormal_of(variance: float) -> Draw:
 
 
 def correlated(variance: float, cost: float) -> Draw:
-    """Return normal draws whose cost is larger where the value is: correlation about 0.47."""
+    """Return normal draws whose cost is larger for larger values: correlation about 0.47."""
     spread = math.sqrt(variance)
 
     def draw(rng: np.random.Generator, size: int) -> cr.Draws:
@@ -212,7 +212,7 @@ NAMED = (
 )
 
 
-# -- families that nothing was tuned on
+# -- families that were not used for tuning
 
 
 def student(df: float, scale: float) -> Draw:
@@ -228,7 +228,7 @@ def laplace(scale: float) -> Draw:
 
 
 def contaminated(spread: float, share: float, factor: float) -> Draw:
-    """Return normal draws of which a share is `factor` times as wide."""
+    """Return normal draws, where a share of them is `factor` times as wide."""
 
     def draw(rng: np.random.Generator, size: int) -> np.ndarray:
         wide = np.where(rng.random(size) < share, factor, 1.0)

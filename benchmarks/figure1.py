@@ -19,7 +19,7 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def measured(shape: str) -> Figure1 | None:
-    """Return what was measured with arms of a shape, None before it was."""
+    """Return what was measured with arms of a shape, None if it was not measured yet."""
     try:
         return Figure1.read(FOLDER, shape)
     except StoreError:
@@ -27,7 +27,7 @@ def measured(shape: str) -> Figure1 | None:
 
 
 def wins() -> Table:
-    """Return who won how many cells, for every shape; in brackets, how many within noise."""
+    """Return how many cells each policy won, for every shape; in brackets, wins within noise."""
     header = ["arms", "runs x draws", "cells", *(NAMES[policy] for policy in PAPER)]
     rows = []
     for shape in SHAPES:
@@ -49,12 +49,12 @@ def wins() -> Table:
 
 
 def winners() -> Table:
-    """Return the winner of every cell; a ~ where the win is within noise."""
+    """Return the winner of every cell; ~ marks a win within noise."""
     return _matrix(lambda tile: NAMES[tile.winner] + (" ~" if tile.within_noise else ""))
 
 
 def kl_ucb_over_ucb_v() -> Table:
-    """Return the regret of KL-UCB over that of UCB-V in every cell."""
+    """Return the regret of KL-UCB divided by that of UCB-V in every cell."""
     return _matrix(lambda tile: f"{tile.rows['kl-ucb'].regret / tile.rows['ucb-v'].regret:.2f}")
 
 

@@ -1,7 +1,7 @@
 """python -m benchmarks.figure2: what docs/paper/figure2.md says beyond `croupier paper fig2`.
 
-The default at 10^4 draws, 2000 times, and what the range of the payoffs does to the paper's
-policies. The tables of the page are made here too, from the file that the figure leaves there.
+It runs the default at 10^4 draws, 2000 times, and measures how the range of the payoffs changes the
+paper's policies. It also makes the tables of the page, from the file that the figure writes.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FOLDER = report.FOLDER.parent / "paper"
 STRIKES = (0.06, 0.07, 0.08)
 DRAWS = 10_000
 
-#: At 10^4: what the allocation of the default may cost, and n MSE/V* of its estimate.
+#: The limits at 10^4: what the allocation of the default may cost, and n MSE/V* of its estimate.
 WANTED = {"I": 1.10, "ratio": 1.20}
 
-#: Payoffs are clipped at so many times the price; or at the largest draw that a pilot has seen.
+#: Payoffs are clipped at these multiples of the price, or at the largest draw of a pilot.
 WIDTHS = (1.5, 2.0, 2.25, 3.0, 5.0, 10.0)
 PILOT = 100_000
 
@@ -87,7 +87,7 @@ def range_rows(strike: float, runs: int) -> list[dict[str, Any]]:
 
 
 def ranges(caplet: Caplet, exact: Exact) -> dict[str, float]:
-    """Return the ranges, in prices, by what they are called."""
+    """Return the ranges, in multiples of the price, by their names."""
     rng = np.random.default_rng(7)
     largest = max(
         float(np.max(arm.draw(rng, PILOT)))  # type: ignore[operator, call-arg]
@@ -100,7 +100,7 @@ def ranges(caplet: Caplet, exact: Exact) -> dict[str, float]:
 
 
 def measured() -> Figure2 | None:
-    """Return what the figure has left in the documentation, None before it was measured."""
+    """Return the figure that is in the documentation, None if it was not measured yet."""
     try:
         return Figure2.read(FOLDER)
     except StoreError:
@@ -108,7 +108,7 @@ def measured() -> Figure2 | None:
 
 
 def losses(draws: int) -> Table:
-    """Return n MSE/V* of everybody: from squared errors, and as the draws of the arms imply it."""
+    """Return n MSE/V* of every contestant: from squared errors, and from the draws of the arms."""
     figure = measured()
     if figure is None or draws not in figure.study.draws:
         return [], []

@@ -17,7 +17,7 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def measured(standardised: bool) -> Figure3 | None:
-    """Return what was measured with features of a scaling, None before it was."""
+    """Return what was measured with features of a scaling, None if it was not measured yet."""
     try:
         return Figure3.read(FOLDER, standardised)
     except StoreError:
@@ -29,7 +29,7 @@ def figures() -> list[Figure3]:
 
 
 def arms() -> Table:
-    """Return what the banks say: log Z, variances, costs, and cost times variance."""
+    """Return the estimates of the banks: log Z, variances, costs, and cost times variance."""
     header = [
         "features", "rows", "temperatures", "draws", "log Z", "reference", "V/Z²", "evaluations",
         "CPU ms", "δV to the least, evaluations", "δV to the least, CPU",
@@ -58,7 +58,7 @@ def arms() -> Table:
 
 
 def ratios() -> Table:
-    """Return the regret at the end over t (delta V)*, of everybody, by likelihood evaluations."""
+    """Return the final regret over t (delta V)* of every policy, by likelihood evaluations."""
     header = ["features", "rows", "policy", *COMBINED, "share of the best arm"]
     rows = []
     for figure in figures():

@@ -1,7 +1,8 @@
-"""make bench-importance: the mixture of an importance family against its best proposal.
+"""make bench-importance: the mixture of an importance family, compared with its best proposal.
 
-For every integral: n MSE/V*, 1 is the best proposal by itself, with its standard error, and how
-often the 95 % interval covers. Beside it pypmc's population Monte Carlo with as many draws.
+For every integral it measures n MSE/V* with its standard error, where 1 is the best proposal by
+itself, and how often the 95 % interval covers. It also runs pypmc's population Monte Carlo with the
+same number of draws.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OPTIONS = ("option 0.06", "option 0.07", "option 0.08")
 
 #: Tuned from three proposals, at 1000 draws, against the best of all sixteen.
 TUNED = 0.12
-#: Of a perfect proposal: the relative error.
+#: The limit of the relative error for a perfect proposal.
 EXACT = 1e-4
 
 METHODS = ("mixture", "equal proportions", "tuned from 3", "tuned, unbiased", "pypmc")
@@ -66,11 +67,11 @@ def once(name: str, method: str, draws: int, seed: int) -> tuple[float, float, f
 
 
 def population(case: Integral, draws: int, seed: int, steps: int = 10) -> float:
-    """Play pypmc's Gaussian population Monte Carlo: ten populations, all weighed in the end.
+    """Play pypmc's Gaussian population Monte Carlo: ten populations, all weighted at the end.
 
-    Its own sampler evaluates the target point by point: here proposals, densities and updates are
-    pypmc's, and the target is evaluated at all points at once. The weights are those of the
-    mixture of all populations, pypmc's best.
+    The sampler of pypmc evaluates the target point by point. Here the target is evaluated at all
+    points at once; proposals, densities and updates are pypmc's. The weights are those of the
+    mixture of all populations, which are pypmc's best.
     """
     from pypmc.density.mixture import create_gaussian_mixture
     from pypmc.mix_adapt.pmc import gaussian_pmc
@@ -94,7 +95,7 @@ def population(case: Integral, draws: int, seed: int, steps: int = 10) -> float:
                 with contextlib.redirect_stderr(io.StringIO()):  # it prints what it cannot update
                     adapted = gaussian_pmc(x, proposal, weights, rb=True)
             except ValueError:
-                continue  # a component whose covariance became NaN: it goes on as it was
+                continue  # a component whose covariance became NaN does not change
             if np.isfinite(adapted.weights).all() and adapted.weights.any():
                 adapted.weights[:] = np.clip(adapted.weights / adapted.weights.sum(), 0, 1)
                 proposal = adapted
@@ -149,9 +150,9 @@ def measure(
 
 
 def verdict(case: Integral, method: str, draws: int, row: dict[str, Any]) -> str:
-    """Say whether a method keeps what is promised of it: "ok", "OVER", or "-" for no promise."""
+    """Return whether a method keeps its promise: "ok", "OVER", or "-" if there is none."""
     covers = row["covered"] >= 0.93
-    if case.hidden:  # of 1000 draws only four or five see it
+    if case.hidden:  # only four or five of 1000 draws see it
         safe = method == "equal proportions" and draws == DRAWS[1]
         return ("ok" if covers else "OVER") if safe else "-"
     if method == "tuned from 3":
@@ -173,7 +174,7 @@ def takes_part(name: str, method: str, draws: int) -> bool:
 
 
 def runs_of(name: str, method: str, runs: int, rival_runs: int) -> int:
-    """Return how often a method is repeated: often where something is promised of it."""
+    """Return how often a method is repeated: more often if there is a promise for it."""
     promised = method in ("mixture", "tuned from 3") or integral(name).hidden
     return runs if promised and method != "pypmc" else rival_runs
 

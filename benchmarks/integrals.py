@@ -18,9 +18,9 @@ Array = np.ndarray
 class Integral:
     """A family, its exact value, and V*: the variance of the best proposal by itself.
 
-    `limits` are those of n MSE/V* at n = 1000 and 10^4, where there are any; `start` the means and
-    deviations of the Gaussian components that a rival starts from, if it can take part;
-    `dimension` that of its points. In a `hidden` one the learned proportions must fail.
+    `limits` are the limits of n MSE/V* at n = 1000 and 10^4, if there are any. `start` has the
+    means and deviations of the Gaussian components that a rival starts from, if it can take part.
+    `dimension` is the dimension of the points. In a `hidden` one learned proportions must fail.
     """
 
     name: str
@@ -80,10 +80,10 @@ class Paths:
         return Caplet(strike=self.strike).simulate(rng, size, shift=shift, spread=spread)
 
     def at(self, rng: np.random.Generator, x: Array) -> Array:
-        """Return log f p at given totals, the rest of the path drawn as it ever was."""
+        """Return log f p at given totals; the rest of the path is drawn as usual."""
         from croupier.paper.cir import Caplet
 
-        # A path of its own for each: the totals of the paths are then put where they must be.
+        # Each total has its own path, which is then moved to this total.
         caplet = Caplet(strike=self.strike)
         noise = rng.standard_normal((caplet.steps, len(x)))
         noise += (x[:, 0] - noise.sum(axis=0) / math.sqrt(caplet.steps)) / math.sqrt(caplet.steps)
@@ -157,9 +157,9 @@ def basket() -> Integral:
 
 
 def quasi(f: Callable[[Array], Array], shifts: Array) -> tuple[float, float]:
-    """Return E f and the least variance of the shifts, by a scrambled Sobol sequence.
+    """Return E f and the smallest variance of the shifts, by a scrambled Sobol sequence.
 
-    E_m[(w f)^2] = e^{|m|^2} E_{-m}[f^2]; to reach far out, points of f^2 come from where it is.
+    E_m[(w f)^2] = e^{|m|^2} E_{-m}[f^2]; the points are drawn where f^2 is large.
     """
     from scipy.special import ndtri
     from scipy.stats import qmc
@@ -202,7 +202,7 @@ def perfect() -> Integral:
 
 
 def useless() -> Integral:
-    """P(x > 3) with one proposal that is right and eleven that point elsewhere."""
+    """P(x > 3) with one good proposal and eleven that point elsewhere."""
     shifts = np.zeros((12, 6))
     shifts[0, 0] = 3.15
     for k in range(1, 12):
@@ -215,7 +215,7 @@ def useless() -> Integral:
 
 @dataclass(frozen=True)
 class Noisy:
-    """f = (1 + x) + 3 noise: of the noise no density knows anything."""
+    """f = (1 + x) + 3 noise: the densities say nothing about the noise."""
 
     def __call__(self, rng: np.random.Generator, size: int, normal: Normal) -> tuple[Array, Array]:
         """Return values of f, and x."""
@@ -272,7 +272,7 @@ def line(
 
 
 def _flat(one: Any) -> Any:
-    """Return a normal of one number as functions of points (n,)."""
+    """Return a normal distribution of one number as functions of points (n,)."""
     if not isinstance(one, Normal):
         return one
     return lambda rng, size: one.sample(rng, size)[:, 0], lambda x: one.logpdf(x[:, None])
@@ -335,9 +335,10 @@ def gap() -> Integral:
 
 
 def hidden_mode() -> Integral:
-    """Half the answer where only the last proposal goes, with 1 in 28 of its draws.
+    """Half the answer lies where only the last proposal draws, with 1 in 28 of its draws.
 
-    The other half is rough, so that what the controls leave is all there: the last is starved.
+    The other half is rough, so all the remaining variance is there, and the last proposal gets too
+    few draws.
     """
     proposals, start = normals(*((m / 4, 1.1) for m in range(-3, 4)), (10.4, 1.2))
     return line(
@@ -347,7 +348,7 @@ def hidden_mode() -> Integral:
     )  # fmt: skip
 
 
-# -- two that nothing was tuned on
+# -- two that were not used for tuning
 
 
 def beta_law(a: float, b: float) -> tuple[Callable[..., Array], Callable[..., Array]]:

@@ -1,8 +1,8 @@
-"""make bench-logistic: the annealing kernel of the logistic models beside the plain loop.
+"""make bench-logistic: the annealing kernel of the logistic models, compared with the plain loop.
 
-CPU time of one process, the least of several rounds in turns, compiling left out. Both draw the
-same weights from the same random streams; the plain loop computes X theta anew at every likelihood
-evaluation, with an exponential and a logarithm for each row.
+It measures CPU time of one process, without compilation: the smallest of several rounds in turns.
+Both draw the same weights from the same random streams. The plain loop computes X theta again at
+every likelihood evaluation, with an exponential and a logarithm for each row.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def timed(model: Evidence, plainly: bool) -> tuple[float, Any]:
 
 
 def rows_of(rounds: int) -> list[dict[str, Any]]:
-    """Return a row for every model: nanoseconds per evaluation either way, and their ratio."""
+    """Return a row for every model: nanoseconds per evaluation of both, and their ratio."""
     models = [Evidence(rows, std) for std, rows in itertools.product((True, False), ROWS)]
     least: dict[tuple[Evidence, bool], float] = {}
     apart = dict.fromkeys(models, 0.0)

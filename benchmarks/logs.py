@@ -1,7 +1,7 @@
 """make bench-logs: which interval of log(mean) covers best, for positive draws.
 
-Side by side on the same samples: the logs of the ends mean ± h, and log(mean) ± h/mean, h the
-half-width of a fixed size at 95 %.
+It compares two intervals on the same samples: the logs of the ends mean ± h, and
+log(mean) ± h/mean, where h is the half-width for a fixed size at 95 %.
 """
 
 from __future__ import annotations

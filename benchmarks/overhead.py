@@ -1,7 +1,7 @@
 """make bench-overhead: what croupier costs, as ratios measured side by side in one run.
 
-A run against a bare loop over one arm, vectors against scalars, `import croupier` against
-`import numpy`, decisions per second of an Allocator, and how well a deadline is met.
+It compares a run with a bare loop over one arm, vectors with scalars, and `import croupier` with
+`import numpy`. It measures decisions per second of an Allocator, and how well a deadline is met.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def normal(mean: float, spread: float) -> Callable[[np.random.Generator, int], n
 
 
 def slow(rng: np.random.Generator, size: int) -> np.ndarray:
-    """Return draws of about one microsecond each, with next to no cost per call."""
+    """Return draws of about one microsecond each, with almost no cost per call."""
     return rng.multinomial(30, np.full(12, 1 / 12), size)[:, 0].astype(float)
 
 
@@ -59,7 +59,7 @@ def one_run(arms: dict[str, Any], draws: int) -> float:
 
 
 def side_by_side(one: Callable[[], float], other: Callable[[], float], rounds: int) -> float:
-    """Return the ratio of the least times of two things, measured in turns."""
+    """Return the ratio of the shortest times of two functions, measured in turns."""
     one(), other()
     pairs = [(one(), other()) for _ in range(rounds)]
     return min(a for a, _ in pairs) / min(b for _, b in pairs)
@@ -96,7 +96,7 @@ def import_time() -> float:
 
 
 def decisions_per_second(arms: int) -> float:
-    """Return how many batches an Allocator asks for and takes, after its opening."""
+    """Return how many batches a second an Allocator decides and is told, after its opening."""
     table = cr.Allocator([f"arm {k}" for k in range(arms)], rng=1)
     rng = np.random.default_rng(0)
 

@@ -1,7 +1,7 @@
 """Put the measured tables into the documentation, between the marks that ask for them.
 
-A page has ``<!-- table: name -->`` ... ``<!-- end -->``; what stands between is made from the CSV
-files by ``python -m benchmarks.pages``, which every benchmark runs at its end.
+A page has ``<!-- table: name -->`` ... ``<!-- end -->``. ``python -m benchmarks.pages`` makes the
+text between the marks from the CSV files. Every benchmark runs it at its end.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _paper() -> str:
 
 
 def _short(number: str) -> str:
-    """Return three digits of what is close to 1, fewer of what is not.
+    """Return three significant digits of a number.
 
     >>> _short("1.0123"), _short("12.345"), _short("123.4")
     ('1.01', '12.3', '123')
@@ -100,12 +100,12 @@ def _measured(name: str) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, or nothing before anything was measured."""
+    """Return a table, or nothing if nothing was measured yet."""
     return markdown(header, rows) if rows else ""
 
 
 def _speed() -> str:
-    """Return the time per decision of the bandit libraries, and how many times croupier's it is."""
+    """Return the time per decision of the bandit libraries, also divided by croupier's time."""
     columns = ("µs a decision", "time to croupier's")
     columns += ("µs with the result", "with the result, to croupier's")
     rows = [
@@ -116,7 +116,7 @@ def _speed() -> str:
 
 
 def _simulator_rivals() -> str:
-    """Return nanoseconds per step of every library, and how many times croupier's they are."""
+    """Return nanoseconds per step of every library, also divided by croupier's time."""
     rows = report.read("simulator-rivals")
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -137,7 +137,7 @@ def _simulator_rivals() -> str:
 
 
 def _whole(number: str) -> str:
-    """Return three digits, and more of what is larger.
+    """Return three digits of a number, and all digits before the point of a larger number.
 
     >>> _whole("1.3853"), _whole("70.82"), _whole("14832.7")
     ('1.39', '70.8', '14833')
@@ -263,7 +263,7 @@ def _logs() -> str:
 
 
 def _costs_allocation() -> str:
-    """Return I of Thompson sampling on arms with costs, beside the default's."""
+    """Return I of the default and of Thompson sampling on arms with costs."""
     rows = report.read("costs-allocation")
     budgets = list(dict.fromkeys(row["budget"] for row in rows))
     body = []
@@ -305,7 +305,7 @@ def _costs_deadlines() -> str:
 
 
 def _evidence() -> str:
-    """Return the times to a standard error of 0.05, and how many times croupier's they are."""
+    """Return the times to a standard error of 0.05, also divided by croupier's time."""
     columns = ("setting", "cpu ms a run", "rmse of log Z", "cpu ms to 0.05", "to croupier's")
     columns += ("compiling s", "with compiling, to croupier's")
     rows = [

@@ -1,7 +1,8 @@
-"""make bench-parallel: what workers gain, and what it costs to decide on what is not yet known.
+"""make bench-parallel: what workers gain, and what it costs to decide with old outcomes.
 
-The speed-up of two workers against a run right here, start of the processes included; what
-dispatching costs; and how much efficiency a width of 64 loses against a width of 1.
+It measures the speed-up of two workers compared with a run in this process, including the start of
+the processes; the cost of sending tasks; and how much efficiency a width of 64 loses compared with
+a width of 1.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def sleeping(spread: float) -> Callable[[np.random.Generator, int], np.ndarray]:
 
 
 def computing(spread: float) -> Callable[[np.random.Generator, int], np.ndarray]:
-    """Return an arm that computes for about a millisecond a draw, on any machine of today."""
+    """Return an arm that computes for about a millisecond per draw on a current machine."""
 
     def draw(rng: np.random.Generator, size: int) -> np.ndarray:
         values = rng.normal(1.0, spread, size)
@@ -55,7 +56,7 @@ def play(make: Callable[[float], Any], draws: int, **settings: Any) -> None:
 
 
 def seconds(clock: Callable[[], float], *run: Any, **settings: Any) -> float:
-    """Return how long a run takes by a clock, from the call to the result."""
+    """Return how long a run takes, from the call to the result, measured by a clock."""
     began = clock()
     play(*run, **settings)
     return clock() - began
@@ -68,9 +69,9 @@ def speed_up(make: Callable[[float], Any], draws: int) -> float:
 
 
 def dispatch(draws: int) -> float:
-    """Return what the driver computes more than in a run right here, in percent of the work.
+    """Return the extra work of the driver compared with a serial run, in percent of the work.
 
-    In seconds of its processor, start of the worker left out: arms that sleep take none.
+    It is measured in CPU seconds, without the start of the worker; arms that sleep use no CPU.
     """
     clock = time.process_time
     start = min(seconds(clock, sleeping, 1, workers=2) for _ in range(3))

@@ -1,7 +1,8 @@
-"""make bench-paths: paths of the option problem per second, compiled beside plain numpy.
+"""make bench-paths: paths of the option problem per second, compiled and in plain numpy.
 
-CPU time of one process, the least of several rounds in turns, compiling left out. Both walk whole
-chunks of paths and return payoffs and totals; numpy has vectors of paths and a loop over the steps.
+It measures CPU time of one process, without compilation: the smallest of several rounds in turns.
+Both compute whole chunks of paths and return payoffs and totals; numpy has vectors of paths and a
+loop over the steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from croupier.paper import Caplet
 
 CHUNKS = (100, 1000, 10_000, 100_000)
 
-#: How many times as fast as numpy, at which chunk.
+#: The wanted speed relative to numpy, by chunk.
 WANTED = {10_000: 4}
 
 

@@ -1,4 +1,4 @@
-"""Repeat a run many times, on all cores, and keep what a benchmark looks at."""
+"""Repeat a run many times, on all cores, and keep what a benchmark needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHUNK = 20
 
 @dataclass(frozen=True)
 class Runs:
-    """What came of many runs: draws per arm (R, K), cost, value, intervals at both levels."""
+    """The results of many runs: draws per arm (R, K), cost, value, intervals at both levels."""
 
     draws: np.ndarray
     cost: np.ndarray
@@ -71,7 +71,7 @@ def _play(job: tuple[str, str, dict[str, Any], Sequence[int]]) -> list[tuple[Any
 
 
 def replicate(family: Family, policy: str, runs: int, **settings: Any) -> Runs:
-    """Run a family `runs` times with seeds of its own; the same call gives the same numbers."""
+    """Run a family `runs` times with its own seeds; the same call gives the same numbers."""
     base = zlib.crc32(repr((family.name, policy, sorted(settings.items()))).encode()) * 1_000_000
     seeds = range(base, base + runs)
     jobs = [(family.name, policy, settings, seeds[i : i + _CHUNK]) for i in range(0, runs, _CHUNK)]

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "benchmarks"
 
 
 def read(name: str) -> list[dict[str, str]]:
-    """Return the rows of a benchmark's CSV, none if there is no such file yet."""
+    """Return the rows of a benchmark's CSV; no rows if the file does not exist yet."""
     path = FOLDER / f"{name}.csv"
     if not path.exists():
         return []
@@ -23,7 +23,7 @@ def read(name: str) -> list[dict[str, str]]:
 
 
 def write(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> None:
-    """Put rows into a benchmark's CSV, in place of those with the same key."""
+    """Put rows into a benchmark's CSV, and replace the rows with the same key."""
     kept = {tuple(str(row[k]) for k in key): dict(row) for row in read(name)}
     kept |= {tuple(str(row[k]) for k in key): dict(row) for row in rows}
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """make bench-policies: decisions per second of bandit libraries, side by side in one process.
 
-One decision is the choice of an arm and the news of one payoff, among 16 arms. Every library gets
-its payoffs from the same list, so that only its own work is timed. croupier books its draws when
-somebody reads them, so there is a second figure: the same loop with one result at its end.
+One decision is the choice among 16 arms and learning one payoff. Every library gets its payoffs
+from the same list, so that only its own work is timed. croupier updates its ledger when it is
+first read, so there is a second figure: the same loop with one result at its end.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ POLICY = cr.policies.UCB1(bounds=(0, 1))
 ARMS = 16
 KEY = ("library",)
 MISSING = """{name} is not installed. `make bench-policies` and `make bench-simulator` install it
-beside croupier, into a virtual environment of its own. By hand:
+with croupier into a separate virtual environment. To do it by hand:
     pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
 
 
 class Player(NamedTuple):
-    """Makes so many decisions, and says what came of all of them."""
+    """Makes a number of decisions, and returns the result of all of them."""
 
     play: Callable[[int], None]
     result: Callable[[], object]
 
 
 class Times(NamedTuple):
-    """Seconds per decision: of the loop alone, and with the result at its end."""
+    """Seconds per decision: for the loop alone, and with the result at its end."""
 
     decision: float
     with_result: float
 
 
 def load(name: str) -> Any:
-    """Import a rival, or say how to get it."""
+    """Import a rival, or raise an error that says how to install it."""
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
@@ -55,7 +55,7 @@ def load(name: str) -> Any:
 
 
 def smpybandits_policies() -> Any:
-    """Return SMPyBandits.Policies, which is older than the scipy of today and prints a lot."""
+    """Return SMPyBandits.Policies, which needs an older scipy and prints a lot."""
     if not hasattr(scipy.special, "btdtri"):  # the same function has a newer name
         scipy.special.btdtri = scipy.special.betaincinv
     with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
@@ -64,7 +64,7 @@ def smpybandits_policies() -> Any:
 
 
 def endless() -> Iterator[float]:
-    """Return payoffs in [0, 1], for ever."""
+    """Return payoffs in [0, 1], without end."""
     return itertools.cycle(np.random.default_rng(0).random(10_000).tolist())
 
 
@@ -118,7 +118,7 @@ PLAYERS: dict[str, tuple[str, Callable[[], Player]]] = {
 def seconds_per_decision(
     players: dict[str, Player], decisions: int, rounds: int
 ) -> dict[str, Times]:
-    """Return the least times of each, after a warm-up, measured in turns."""
+    """Return the shortest times of each, after a warm-up, measured in turns."""
     least = dict.fromkeys(players, Times(float("inf"), float("inf")))
     with np.errstate(all="ignore"):  # SMPyBandits divides by the zero pulls of its first rounds
         for player in players.values():

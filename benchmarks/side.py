@@ -1,7 +1,8 @@
 """python -m benchmarks.side: what side observations save on the option problem, in minutes.
 
-The default policy and `SideThompson` on the 16 arms: I = n/(V* sum n_k/V_k), what the allocation
-costs with ideal weights, and n times the mean squared error, both relative to the best arm.
+It runs the default policy and `SideThompson` on the 16 arms. It measures I = n/(V* sum n_k/V_k),
+the cost of the allocation with ideal weights, and n times the mean squared error, both relative to
+the best arm.
 """
 
 from __future__ import annotations

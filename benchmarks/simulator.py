@@ -1,9 +1,9 @@
-"""make bench-simulator: what a simulated step costs, beside other libraries and without skipping.
+"""make bench-simulator: the cost of a simulated step, also in other libraries and without skipping.
 
-CPU time of one process, the least of several rounds in turns, compiling left out. The other
-libraries get a plain loop: choose, be paid from a list drawn beforehand, learn. croupier is timed
-as users call it, `simulate(...)` from its first line to its last. A second table sets skipping
-ahead against the plain kernels, over five cells of the paper's Figure 1.
+It measures CPU time of one process, without compilation: the smallest of several rounds in turns.
+The other libraries get a plain loop: choose an arm, take a payoff from a list drawn beforehand,
+learn. croupier is timed as users call it, the whole of `simulate(...)`. A second table compares
+skipping ahead with the plain kernels, over five cells of the paper's Figure 1.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ POLICIES = ("ucb1", "ucb-v", "kl-ucb", "thompson")
 ARMS = (2, 16)
 VARIANCES = {2: (0.08, 0.18), 16: tuple(np.linspace(0.08, 0.2, 16).round(3).tolist())}
 
-#: Others are compared with the horizon of Figure 1.
+#: Other libraries are compared with croupier at the horizon of Figure 1.
 HORIZON = 1_000_000
 SHORT = 100_000
 
-#: A game of another library has so many steps: its cost per step hardly depends on them.
+#: A game of another library has this many steps: its cost per step hardly depends on the number.
 STEPS = 10_000
 
-#: The corners and the middle of Figure 1's grid: V1, and by how much V2 is above it.
+#: The corners and the middle of Figure 1's grid: V1, and V2 - V1.
 CELLS = ((0.0125, 0.0125), (0.0125, 0.125), (0.125, 0.0125), (0.125, 0.125), (0.0625, 0.0625))
 
-#: How many times croupier's time others should take with 2 arms; the plain kernels, skipping's.
+#: The wanted ratios of times with 2 arms: others to croupier, and plain kernels to skipping.
 WANTED = {"ucb1": 1000, "kl-ucb": 200, "thompson": 100}
 WANTED_AHEAD = {"ucb1": 5, "ucb-v": 10, "kl-ucb": 20, "thompson": 30}
 
@@ -52,16 +52,16 @@ RUNS = {
     (False, 2, HORIZON): 1, (False, 2, SHORT): 4, (False, 16, HORIZON): 1, (False, 16, SHORT): 1,
 }  # fmt: skip
 
-#: The same for the second table; plain runs all take the same time, skipping ones do not.
+#: The same for the second table. Plain runs all take the same time; runs that skip do not.
 RUNS_AHEAD = {True: 40, False: 4}
 
-#: Plays so many steps of a game.
+#: Plays a number of steps of a game.
 Game = Callable[[int], object]
 Key = TypeVar("Key")
 
 
 class Case(NamedTuple):
-    """Who plays what among so many arms, over how many steps."""
+    """A library and a policy, with the number of arms and of steps."""
 
     arms: int
     policy: str
@@ -71,7 +71,7 @@ class Case(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Makes ready, and returns what is timed; how many steps that is."""
+    """Prepares a timing: the function that is timed, and its number of steps."""
 
     prepare: Callable[[], Callable[[], object]]
     steps: int
@@ -89,7 +89,7 @@ def payoffs(arms: int) -> list[list[float]]:
 
 
 def wins(arms: int) -> list[list[int]]:
-    """Return payoffs tossed to 0 or 1, for those who take nothing else."""
+    """Return payoffs of 0 or 1 by coin tosses, for libraries that take nothing else."""
     table = np.array(payoffs(arms))
     tosses = np.random.default_rng(1).random(table.shape)
     tossed: list[list[int]] = (tosses < table).astype(int).tolist()
@@ -101,7 +101,7 @@ def endless(table: Sequence[Iterable[Any]]) -> list[Any]:
 
 
 def smpybandits_game(name: str, arms: int) -> Game:
-    # It compiles the bound of KL-UCB, by a module that numba has renamed: half the time, and less.
+    # It compiles the bound of KL-UCB with a numba module that has a new name; this halves the time.
     sys.modules.setdefault("numba.decorators", numba)
     policy = getattr(smpybandits_policies(), name)(arms)
     policy.startGame()
@@ -121,7 +121,7 @@ def mabwiser_game(name: str, arms: int) -> Game:
     rule = mab.LearningPolicy.ThompsonSampling() if thompson else mab.LearningPolicy.UCB1(alpha=1.0)
     policy = mab.MAB(list(range(arms)), rule)
     paid = endless(wins(arms) if thompson else payoffs(arms))
-    policy.fit(list(range(arms)), [next(row) for row in paid])  # it does not begin by itself
+    policy.fit(list(range(arms)), [next(row) for row in paid])  # it does not start by itself
 
     def play(steps: int) -> None:
         for _ in range(steps):
@@ -143,7 +143,7 @@ def rovingbandit_game(name: str, arms: int) -> Game:
     return play
 
 
-#: The library, what it calls our policies, and how it plays them.
+#: The library, its names for our policies, and how it plays them.
 RIVALS: dict[str, tuple[dict[str, str], Callable[[str, int], Game]]] = {
     "SMPyBandits": (
         {"ucb1": "UCB", "ucb-v": "UCBV", "kl-ucb": "klUCB", "thompson": "Thompson"},
@@ -181,7 +181,7 @@ def simulation(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """SMPyBandits divides by the zero pulls of its first rounds, and prints what came of it."""
+    """SMPyBandits divides by the zero pulls of its first rounds, and prints the warnings."""
     with np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
         yield
 
@@ -189,7 +189,7 @@ def quiet() -> Iterator[None]:
 def least_seconds(
     timed: Mapping[Key, Timed], rounds: int, clock: Callable[[], float] = time.process_time
 ) -> dict[Key, float]:
-    """Return the least CPU time per step of each, measured in turns."""
+    """Return the shortest CPU time per step of each, measured in turns."""
     least = dict.fromkeys(timed, math.inf)
     with quiet():
         for _ in range(rounds):
@@ -202,7 +202,7 @@ def least_seconds(
 
 
 def everybody() -> dict[Case, Timed]:
-    """Return all that the first table compares."""
+    """Return all cases that the first table compares."""
     timed: dict[Case, Timed] = {}
     for arms, policy in itertools.product(ARMS, POLICIES):
         for (skip, among, horizon), runs in RUNS.items():
@@ -220,7 +220,7 @@ def everybody() -> dict[Case, Timed]:
 
 
 def rival_rows(seconds: Mapping[Case, float], versions: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return time per step, and how many times that of croupier, skipping, at Figure 1's horizon.
+    """Return time per step, also divided by croupier's time with skipping at Figure 1's horizon.
 
     >>> ours, theirs = Case(2, "ucb1", "croupier", "ahead", HORIZON), Case(2, "ucb1", "x", "U", 9)
     >>> rows = rival_rows({ours: 2e-9, theirs: 5e-6}, {"croupier": "1", "x": "2"})
@@ -248,7 +248,7 @@ def rival_rows(seconds: Mapping[Case, float], versions: Mapping[str, str]) -> li
 
 
 def ahead_rows(seconds: Mapping[tuple[str, float, float, bool], float]) -> list[dict[str, Any]]:
-    """Return the time of a run by both kernels, and their ratio, for every policy and cell.
+    """Return the time of a run with both kernels, and their ratio, for every policy and cell.
 
     >>> cell = ("ucb1", 0.0125, 0.125)
     >>> [row] = ahead_rows({(*cell, False): 6e-8, (*cell, True): 2e-9})

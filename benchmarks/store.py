@@ -1,6 +1,6 @@
-"""What a store costs: with it and without it in turns, and how long a large one takes to open.
+"""What a store costs: runs with a store and without, in turns, and the time to open a large store.
 
-Part of make bench-parallel; alone: python -m benchmarks.store
+It is part of make bench-parallel. To run it alone: python -m benchmarks.store
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def overhead(durability: Any, rounds: int = 5) -> float:
 
 
 def filled(path: Path, outcomes: int, batch: str, size: int) -> None:
-    """Make a store of so many outcomes, as a run of that length leaves it."""
+    """Make a store with this number of outcomes, as a run of that length leaves it."""
     table = cr.Allocator(["rough", "fine"], rng=7, batch=batch)
     arms = {"rough": cr.Arm(normal(1.0), "rough"), "fine": cr.Arm(normal(0.1), "fine")}
     with Log(cr.Store(path, durability="normal")) as log:
@@ -71,7 +71,7 @@ def filled(path: Path, outcomes: int, batch: str, size: int) -> None:
 
 
 def reopening(outcomes: int, batch: str, size: int) -> tuple[float, float, float]:
-    """Return the seconds to look at a store and to go on with it, and its size in MB."""
+    """Return the seconds to open a store, the seconds to continue its run, and its size in MB."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.db"
         filled(path, outcomes, batch, size)

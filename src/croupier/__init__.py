@@ -65,8 +65,8 @@ __all__ = [
     "stratify",
 ]
 
-#: Where each public name lives: loaded when it is first used (PEP 562), so that to import
-#: croupier costs next to nothing and a module that is never used is never loaded.
+#: The module of each public name. It is loaded when the name is first used (PEP 562), so that
+#: `import croupier` takes little time and a module that is never used is never loaded.
 _HOMES = {
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),

@@ -1,4 +1,4 @@
-"""Checks at the door: each names the argument and the value."""
+"""Checks of arguments: each error names the argument and the value."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Range: TypeAlias = tuple[float, float]
 
 
 def names_of(name: str, value: object) -> tuple[str, ...]:
-    """Return the names of the arms: strings, at least one, no two alike."""
+    """Return the names of the arms: strings, at least one, no two equal."""
     if (
         isinstance(value, str)
         or not isinstance(value, tuple | Sequence)
@@ -45,14 +45,14 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
 
 
 def unique_names(names: Sequence[str]) -> None:
-    """Refuse two arms of one name."""
+    """Refuse two arms with the same name."""
     if len(set(names)) < len(names):
         name, times = Counter(names).most_common(1)[0]
         raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
 
 
 def choice(name: str, value: object, allowed: Any) -> None:
-    """Refuse a value that is not one of a Literal's."""
+    """Refuse a value that is not one of the values of a Literal."""
     if value not in (options := _options(allowed)):
         raise PlanError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
 
@@ -61,7 +61,7 @@ _options = cache(get_args)
 
 
 def known_settings(function: str, given: Collection[str], known: Collection[str]) -> None:
-    """Refuse a keyword that a function does not know, as Python does, and name the likeliest.
+    """Refuse a keyword that a function does not know, as Python does, and suggest the right one.
 
     >>> known_settings("evidence", ["draw"], ["draws", "cost"])
     Traceback (most recent call last):
@@ -85,7 +85,7 @@ def fraction_of(name: str, value: object) -> float:
 
 
 def count_of(name: str, value: object) -> int:
-    """Return a whole number of at least 1; 1e6 counts as one.
+    """Return a whole number of at least 1; a float such as 1e6 is a whole number, too.
 
     >>> count_of("draws", 1e6)
     1000000
@@ -97,7 +97,7 @@ def count_of(name: str, value: object) -> int:
 
 
 def seed_of(name: str, value: Any) -> int:
-    """Return a whole number from 0, however large; no float, which would lose digits of it.
+    """Return a whole number of at least 0, of any size; a float is refused, as it loses digits.
 
     >>> seed_of("seed", 2**200) == 2**200
     True
@@ -112,7 +112,7 @@ def seed_of(name: str, value: Any) -> int:
 
 
 def positive(name: str, value: object, *, zero: bool = False) -> float:
-    """Return a finite number above zero (or from zero)."""
+    """Return a finite number above zero, or, with `zero`, of at least zero."""
     number = _number(name, value)
     if not (number > 0 or (zero and number == 0)) or math.isinf(number):
         raise PlanError(
@@ -123,9 +123,9 @@ def positive(name: str, value: object, *, zero: bool = False) -> float:
 
 
 def range_of(name: str, value: Any, *, logs: bool = False) -> Range | None:
-    """Return finite bounds (low, high) with low < high, or None where none are known.
+    """Return finite bounds (low, high) with low < high, or None if they are not known.
 
-    Of `logs` the low end may be -inf, the log of zero.
+    With `logs` the low end may be -inf, the log of zero.
     """
     if value is None:
         return None
@@ -153,9 +153,9 @@ def weights_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | 
 
 
 def shares_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | None:
-    """Return weights above 0 that sum to 1, or None where none are known.
+    """Return weights above 0 that sum to 1, or None if they are not known.
 
-    What single precision loses of the sum is put right.
+    A small rounding error of the sum, as of single precision, is corrected.
 
     >>> shares_of("weights", [0.25, 0.75])
     (0.25, 0.75)
@@ -164,11 +164,13 @@ def shares_of(name: str, value: Sequence[float] | None) -> tuple[float, ...] | N
     if weights is None:
         return None
     if not all(weights):
-        raise PlanError(f"{name} must be above 0, got {value!r}: leave out what has no weight")
+        raise PlanError(
+            f"{name} must be above 0, got {value!r}: leave out the entries with weight 0"
+        )
     total = math.fsum(weights)
     if abs(total - 1) > 1e-6:
         raise PlanError(
-            f"{name} must sum to 1, got a sum of {total:.9g}: divide each of them by it"
+            f"{name} must sum to 1, got a sum of {total:.9g}: divide each weight by this sum"
         )
     return weights if abs(total - 1) < 1e-12 else tuple(weight / total for weight in weights)
 
@@ -181,4 +183,4 @@ def _number(name: str, value: object) -> float:
     try:
         return float(value)
     except OverflowError:
-        raise PlanError(f"{name} must be a number that fits a double, got {value!r}") from None
+        raise PlanError(f"{name} is too large for a floating-point number, got {value!r}") from None

@@ -1,4 +1,4 @@
-"""What can go wrong, by name: every error says what, where, and the way out."""
+"""The errors and warnings of croupier: each says what is wrong, where, and the way out."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class CroupierError(Exception):
 
 
 class PlanError(CroupierError, ValueError):
-    """An argument that cannot be played: a budget, a policy, a name, a ticket."""
+    """An argument that cannot be used: a budget, a policy, a name, a ticket."""
 
 
 class ArmError(CroupierError):
-    """An arm that raised, or that returned something which cannot be averaged.
+    """An arm raised, or returned something that cannot be averaged.
 
-    The run ends here: to drop the draw and go on would bias the answer.
-    ``arm``, ``ticket`` and ``value`` say which arm, in which batch, returned what. A value that
-    cannot be pickled arrives in another process as its ``repr``.
+    This ends the run: the answer would be biased if the draw were dropped.
+    ``arm`` and ``ticket`` say which arm failed in which batch; ``value`` is what it returned. A
+    value that cannot be pickled arrives in another process as its ``repr``.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ArmError(CroupierError):
         return ArmError(message, arm=arm or self.arm, ticket=ticket, value=self.value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is unpickled by a call with its args, and ours needs keywords.
+        # Unpickling calls an exception with its args only, but this one needs keywords.
         state = {**vars(self), "value": _portable(self.value)}
         return _bare, (type(self), *self.args), state
 
@@ -49,7 +49,7 @@ class StoreError(CroupierError):
 
 
 class CroupierWarning(UserWarning):
-    """The run went on, and its answer deserves a second look."""
+    """The run continued, but check its answer before you use it."""
 
 
 def _bare(kind: type[ArmError], *args: str) -> ArmError:
@@ -57,9 +57,9 @@ def _bare(kind: type[ArmError], *args: str) -> ArmError:
 
 
 def _portable(value: Any) -> Any:
-    """Return a value that another process can read: as it is, or described."""
+    """Return a value that another process can read: the value itself, or its description."""
     try:
         pickle.loads(pickle.dumps(value))
-    except Exception:  # whatever an object does when it is pickled
+    except Exception:  # an object may raise anything when it is pickled
         return repr(value)
     return value

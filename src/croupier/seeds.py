@@ -15,17 +15,17 @@ __all__ = ["DIGEST", "DRAWS", "POLICY", "RandomLike", "seed_from", "stream"]
 
 RandomLike: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
-#: What a stream is for: the draws of a batch, the decision for it, the digest of its draws.
+#: The purpose of a stream: the draws of a batch, the decision for it, the digest of its draws.
 DRAWS: Final = 0
 POLICY: Final = 1
 DIGEST: Final = 2
 
 
 class TicketSeed(ISpawnableSeedSequence):
-    """Where the stream of a ticket starts: a BLAKE2 hash of (seed, purpose, ticket).
+    """The start of the stream of a ticket: a BLAKE2 hash of (seed, purpose, ticket).
 
-    It does what a SeedSequence with that spawn key does, in a fifth of the time, which a run of
-    many short batches would feel.
+    It replaces a SeedSequence with that spawn key and takes a fifth of the time. This matters in
+    a run of many short batches.
     """
 
     def __init__(self, seed: int, purpose: int, ticket: int) -> None:
@@ -40,7 +40,7 @@ class TicketSeed(ISpawnableSeedSequence):
         return self._sequence().generate_state(n_words, dtype)
 
     def spawn(self, n_children: int) -> list[Any]:
-        """Return seeds for an arm that wants several streams of its own: ``rng.spawn(n)``."""
+        """Return seeds for an arm that needs several streams: ``rng.spawn(n)``."""
         return self._sequence().spawn(n_children)
 
     def _sequence(self) -> np.random.SeedSequence:
@@ -61,9 +61,9 @@ def stream(seed: int, purpose: int, ticket: int) -> np.random.Generator:
 
 
 def seed_from(rng: RandomLike) -> int:
-    """Reduce what `rng=` accepts (SPEC 7) to the one non-negative integer that a run records.
+    """Reduce what `rng=` accepts to the one non-negative integer that a run records.
 
-    A ``Generator`` is advanced, so that two runs on it differ, as one expects of a generator.
+    A ``Generator`` is advanced, so that two runs with the same generator differ.
 
     >>> seed_from(7), seed_from(np.random.SeedSequence(7))
     (7, 7)
@@ -89,5 +89,5 @@ def seed_from(rng: RandomLike) -> int:
 
 
 def _short(sequence: np.random.SeedSequence) -> int:
-    """Return 64 bits of it: enough to differ, and short enough to read aloud."""
+    """Return 64 bits of it: enough to differ, and short enough to write down."""
     return int(sequence.generate_state(1, np.uint64)[0])

@@ -798,8 +798,11 @@ class Client:
     [
         ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
         ({"executor": 3}, "executor must be an executor, or a function that makes one, got 3"),
-        ({"executor": lambda: 3}, "which makes 3"),
-        ({"executor": Client()}, "is no executor, but has one: executor=client.get_executor"),
+        ({"executor": lambda: 3}, "which returns 3"),
+        (
+            {"executor": Client()},
+            "is not an executor, but it has one: give executor=client.get_executor",
+        ),
         ({"executor": lambda n: 3}, "executor must be an executor, or a function"),
     ],
 )
@@ -816,7 +819,7 @@ def test_an_executor_that_hides_its_size_needs_one() -> None:
             return future
 
     arms = {"a": normal(1.0)}
-    with pytest.raises(cr.PlanError, match="how many workers has"):
+    with pytest.raises(cr.PlanError, match=r"the number of workers of .* is not known"):
         cr.estimate(arms, draws=100, executor=Plain())
     assert cr.estimate(arms, draws=100, rng=7, executor=Plain(), workers=3).plan.width == 6
     assert cr.estimate(arms, draws=100, rng=7, executor=Plain, width=3).plan.width == 3
@@ -825,7 +828,7 @@ def test_an_executor_that_hides_its_size_needs_one() -> None:
 def test_an_executor_that_was_shut_down_is_refused() -> None:
     pool = ThreadPoolExecutor(2)
     pool.shutdown()
-    with pytest.raises(cr.PlanError, match="is the executor still open"):
+    with pytest.raises(cr.PlanError, match="the executor is still open"):
         cr.estimate({"a": normal(1.0)}, draws=100, executor=pool)
 
 

@@ -2,8 +2,8 @@
 
 Z = integral prior x likelihood. A chain starts at theta_0 from the prior, is moved at
 f_beta = prior x likelihood^beta for beta_1 < beta_2 < ..., and has the weight
-w = product over j of likelihood(theta_j)^(beta_j+1 - beta_j), whose mean is Z exactly, however
-well or badly the chain mixes. Weights are logarithms: arms for ``estimate(..., log=True)``.
+w = product over j of likelihood(theta_j)^(beta_j+1 - beta_j). The mean of w is exactly Z, even if
+the chain mixes badly. Weights are logarithms, so these arms are for ``estimate(..., log=True)``.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from croupier.errors import ArmError, PlanError
 
 __all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable"]
 
-#: A kernel of the user's: (rng, points, beta, log_density) -> points, in place of those by name.
+#: The user's own kernel: (rng, points, beta, log_density) -> points, instead of a kernel by name.
 KernelFunction: TypeAlias = Callable[..., Any]
 Schedule: TypeAlias = str | Callable[[Floats], Any] | Sequence[float] | Floats
 
 KERNELS: Final = ("slice", "random-walk", "autoregressive")
 
-#: So many chains go in step: arrays stay in the cache, and memory does not grow with a batch.
+#: This many chains move together: arrays stay in the cache, and memory does not grow with a batch.
 BLOCK: Final = 1000
 
 
 class Kernel(Protocol):
-    """Moves all chains, leaving prior x likelihood^beta as it is."""
+    """Moves all chains, and leaves the distribution prior x likelihood^beta unchanged."""
 
     def sweep(
         self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
@@ -47,9 +47,9 @@ class Kernel(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Annealed:
-    """An arm: `size` independent chains from the prior to the posterior, their log-weights.
+    """An arm that returns the log-weights of `size` independent chains from prior to posterior.
 
-    A class and not a closure, so that it can be sent to a worker.
+    It is a class and not a closure, so that it can be sent to a worker.
     """
 
     model: Model
@@ -60,7 +60,7 @@ class Annealed:
     block: int = BLOCK
     compiled: bool = False
 
-    #: What `estimate` must be told by log=True.
+    #: The arm returns logs, so `estimate` needs log=True.
     logs: ClassVar[bool] = True
 
     @property
@@ -69,14 +69,14 @@ class Annealed:
 
     @property
     def version(self) -> str:
-        """What tells this arm from another of its name."""
+        """A text that differs between arms with the same name."""
         moves = f"{type(self.kernel).__name__} {self.sweeps}"
         return f"{self.model.mark} {moves} {self.betas[1]:.9g}"
 
     @property
     def evaluations(self) -> float:
         """About how many evaluations of the likelihood a chain takes."""
-        # A slice takes some five for each coordinate.
+        # A slice takes about five for each coordinate.
         move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
         return 1 + (len(self.betas) - 2) * self.sweeps * move
 
@@ -97,7 +97,7 @@ class Annealed:
         weights = np.asarray((betas[1] - betas[0]) * likelihood)
         if len(betas) == 2:
             return weights, evaluations
-        # Where the likelihood is 0 at the start, so is the weight, wherever the chain would go.
+        # If the likelihood is 0 at the start, the weight is 0, and the chain need not be moved.
         alive = np.flatnonzero(likelihood > -np.inf)
         points = points[alive]
         chains = Chains(points, model.started(points), likelihood[alive])
@@ -163,29 +163,29 @@ def ais(
 
     Args:
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
-            (d,) that returns a number; -inf where the data are impossible. Compiled by numba for
-            one point, whole chains run in compiled code (`kernel="slice"`, a normal or uniform
-            prior, or a compiled one).
+            (d,) that returns a number; -inf where the data are impossible. If numba has compiled
+            it for one point, whole chains run in compiled code (`kernel="slice"`, and a normal,
+            a uniform or a compiled prior).
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
-            its standard parameters: `st.norm` is N(0, 1).
-        temperatures: How many betas from 0 to 1, both counted: 2 is plain sampling of the prior.
+            pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
+            frozen has its standard parameters: `st.norm` is N(0, 1).
+        temperatures: The number of betas, including 0 and 1: 2 is plain sampling of the prior.
         schedule: "power4", beta_j = (j/(n-1))^4, "linear", a function of the n numbers j/(n-1), or
             the betas themselves.
         kernel: "slice", coordinate by coordinate; "random-walk" and "autoregressive", Metropolis
             moves whose steps a pilot sets once, in advance; or a function (rng, points, beta,
-            log_density) that returns the points after a move which leaves the density as it is.
+            log_density) that returns the moved points and leaves the density unchanged.
         sweeps: Moves at each temperature.
-        width: For slices, the interval that steps out, one number or one per coordinate; by
-            default twice the spread of the prior.
-        limit: For slices, at most so many widths.
+        width: For slices, the first interval and the step by which it grows, one number or one
+            per coordinate; by default twice the spread of the prior.
+        limit: For slices, the longest interval, in widths.
         spread: For random walks, the standard deviation of a step, one number or one per
-            coordinate, or a function of beta that returns it, in place of the pilot's.
-        vectorised: Whether `log_likelihood` takes many points; found out by a few calls if None.
-        cost: "evaluations": report how often the likelihood was evaluated, chain by chain, for
+            coordinate, or a function of beta that returns it; without it, a pilot sets the steps.
+        vectorised: Whether `log_likelihood` takes many points; if None, a few calls find out.
+        cost: "evaluations" reports the evaluations of the likelihood of each chain, for
             ``estimate(..., cost=)``.
-        name: The arm's name, "ais-100" for 100 temperatures if it is left out.
-        block: How many chains go in step.
+        name: The name of the arm, by default "ais-100" for 100 temperatures.
+        block: How many chains move together.
 
     >>> import numpy as np, scipy.stats as st
     >>> def log_likelihood(x):
@@ -201,7 +201,7 @@ def ais(
     if cost not in (None, "evaluations"):
         raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
-    with suppress(ArmError):  # the first call of the arm will say what is wrong
+    with suppress(ArmError):  # the first call of the arm will report the error
         model = model.marked(*Start.of(model, pilot_stream(), 3))
     widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
     if width is not None and kernel != "slice":
@@ -243,7 +243,7 @@ def ais(
 
 
 def compilable(model: Model) -> bool:
-    """Tell whether whole chains of slices can run in compiled code."""
+    """Return whether whole chains of slices can run in compiled code."""
     if model.vectorised or not is_compiled(model.log_likelihood):
         return False
     prior = model.prior
@@ -252,7 +252,7 @@ def compilable(model: Model) -> bool:
 
 @dataclass(frozen=True)
 class Custom:
-    """A kernel of the user's; its evaluations are shared out evenly between the chains."""
+    """The user's own kernel; its evaluations are divided evenly between the chains."""
 
     function: KernelFunction
     name: str
@@ -260,7 +260,7 @@ class Custom:
     def sweep(
         self, rng: np.random.Generator, chains: Chains, beta: float, evaluate: Evaluate
     ) -> None:
-        """Move the chains as the user says, and see where they are."""
+        """Move the chains by the user's function, and evaluate the density there."""
         m = len(chains.points)
 
         def log_density(points: Any) -> Floats:
@@ -289,7 +289,7 @@ class Custom:
 
 
 def betas_of(schedule: Schedule, temperatures: int, name: str | None = None) -> Floats:
-    """Return the temperatures of a schedule, from 0 to 1, each above the one before.
+    """Return the betas of a schedule, from 0 to 1, each above the one before.
 
     >>> betas_of("power4", 3).tolist()
     [0.0, 0.0625, 1.0]
@@ -315,21 +315,21 @@ def betas_of(schedule: Schedule, temperatures: int, name: str | None = None) -> 
     try:
         betas = np.array(given, dtype=float)
     except (TypeError, ValueError):
-        raise PlanError(f"{arm}a schedule is numbers from 0 to 1, got {given!r}") from None
+        raise PlanError(f"{arm}schedule must be numbers from 0 to 1, got {given!r}") from None
     expected = number if callable(schedule) else betas.size
     if betas.ndim != 1 or betas.size != expected or betas.size < 2:
         raise PlanError(
-            f"{arm}a schedule is a row of betas, {expected if callable(schedule) else '2 or more'} "
-            f"of them, got shape {betas.shape}"
+            f"{arm}schedule must be a row of {expected if callable(schedule) else '2 or more'} "
+            f"betas, got shape {betas.shape}"
         )
     if betas[0] != 0 or betas[-1] != 1:
         raise PlanError(
-            f"{arm}a schedule runs from 0 to 1, got one from {betas[0]:g} to {betas[-1]:g}"
+            f"{arm}schedule must run from 0 to 1, got one from {betas[0]:g} to {betas[-1]:g}"
         )
     rising = np.diff(betas) > 0
     if not rising.all():
         at = int(np.flatnonzero(~rising)[0])
         raise PlanError(
-            f"{arm}a schedule rises at every step, got {betas[at + 1]:g} after {betas[at]:g}"
+            f"{arm}schedule must rise at every step, got {betas[at + 1]:g} after {betas[at]:g}"
         )
     return betas

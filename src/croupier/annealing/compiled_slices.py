@@ -1,7 +1,7 @@
 """Chains in compiled code, for a log-likelihood of one point that numba has compiled.
 
-A kernel contains the user's functions, so it is compiled when they are first used and not kept
-on disk.
+A kernel contains the user's functions, so it is compiled at their first use, and it is not kept on
+disk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ compiled = njit(nogil=True, error_model="numpy")
 
 @lru_cache(maxsize=64)
 def each_point(function: Any) -> Any:
-    """Return a function of points (m, d) from one of a point (d,)."""
+    """Return a function of points (m, d) from a function of one point (d,)."""
 
     @compiled
     def loop(points):  # type: ignore[no-untyped-def]
@@ -35,8 +35,8 @@ def each_point(function: Any) -> Any:
 def annealing_of(log_likelihood: Any, logpdf: Any) -> Any:
     """Return annealing by slices for a likelihood and a prior of one point.
 
-    `logpdf` is a function, or "normal" or "uniform" for laws of ours. The kernel returns
-    log-weights, evaluations, and the first value that is no density.
+    `logpdf` is a function, or "normal" or "uniform" for our own distributions. The kernel returns
+    log-weights, evaluations, and the first value that is not a log-density.
     """
     if logpdf == "normal":
 
@@ -46,7 +46,7 @@ def annealing_of(log_likelihood: Any, logpdf: Any) -> Any:
             for i in range(len(point)):
                 z = (point[i] - mean[i]) / spread[i]
                 total -= 0.5 * z * z
-            return total  # a slice does not care for the constant
+            return total  # a slice does not need the constant
 
     elif logpdf == "uniform":
 

@@ -1,8 +1,8 @@
-"""Importance sampling from a law that a pilot has fitted to the posterior, with the prior mixed in.
+"""Importance sampling from a distribution fitted to the posterior, mixed with the prior.
 
-q = (1 - a) t + a prior, with t Student's about the pilot's mean: the weight prior x likelihood/q
-is never above likelihood/a, so its variance is finite where that of plain sampling of the prior
-is (a defensive mixture, Hesterberg 1995).
+q = (1 - a) t + a prior, where t is Student's distribution about the pilot's mean. The weight
+prior x likelihood/q is never above likelihood/a, so its variance is finite if the variance of plain
+sampling of the prior is finite (a defensive mixture, Hesterberg 1995).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from croupier.data.draws import Draws, Floats
 
 __all__ = ["Fitted"]
 
-#: The share of the prior in the mixture, and Student's degrees of freedom, or fewer for heavier
-#: tails.
+#: The share of the prior in the mixture, and the degrees of freedom of Student's distribution; a
+#: pilot may choose fewer, for heavier tails.
 SHARE: Final = 0.05
 FREEDOM: Final = 20.0
 HEAVIER: Final = 8.0
 
-#: The law's variance is 1.1 times that of the pilot's points, and more the less these tell of it,
-#: 1 + 3 d/(their effective number): too wide costs little, too narrow makes rare large weights.
+#: The fitted variance is 1.1 (1 + 3 d/(effective points)) times the variance of the pilot's points:
+#: too wide costs little, too narrow gives rare large weights.
 _WIDER: Final = 1.1
 _UNSURE: Final = 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """An arm: `size` independent points from the mixture, their log-weights.
+    """An arm that returns the log-weights of `size` independent points from the mixture.
 
     `effective` is the number of independent points that the level was fitted to.
     """
@@ -46,7 +46,7 @@ class Fitted:
     block: int = 1000
     freedom: float = FREEDOM
 
-    #: What `estimate` must be told by log=True.
+    #: The arm returns logs, so `estimate` needs log=True.
     logs: ClassVar[bool] = True
     evaluations: ClassVar[float] = 1.0
 
@@ -56,11 +56,11 @@ class Fitted:
 
     @property
     def version(self) -> str:
-        """What tells this arm from that of another model."""
+        """A text that differs between the arms of different models."""
         return self.model.mark
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
-        """Return the log-weights of `size` points; each is one evaluation, or none outside."""
+        """Return the log-weights of `size` points; a point outside the prior is not evaluated."""
         blocks = range(0, size, self.block)
         parts = [self._block(rng, min(self.block, size - start)) for start in blocks]
         weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -86,12 +86,12 @@ class Fitted:
 
     @cached_property
     def _wider(self) -> float:
-        """How much wider the law is than the pilot's points, as a standard deviation."""
+        """The standard deviation of the fitted distribution over that of the pilot's points."""
         return math.sqrt(_WIDER * (1 + _UNSURE * self.model.dimensions / self.effective))
 
     @cached_property
     def _peak(self) -> float:
-        """The log of Student's part of q at its mean."""
+        """The log of Student's part of q at the mean."""
         d, nu = self.model.dimensions, self.freedom
         constant = math.lgamma((nu + d) / 2) - math.lgamma(nu / 2) - d / 2 * math.log(nu * math.pi)
         roots = float(np.log(self.level.root.diagonal()).sum()) + d * math.log(self._wider)

@@ -41,37 +41,37 @@ from croupier.running.settings import ArmOptions, RunSettings, split_options
 
 __all__ = ["evidence", "ladder"]
 
-#: Chains of a first call: where many go in step, a call costs far more than a chain.
+#: Chains of a first call: many chains move together, so a call costs far more than a chain.
 OPENING: Final = 300
 
-#: The first calls of all arms take at most this share of a budget of evaluations, or the arm
-#: that is dearest, and not the one that is best, would have most of it.
+#: The first calls of all arms take at most this share of a budget of evaluations. Otherwise the
+#: most expensive arm would get most of it, and not the best arm.
 _FIRST: Final = 0.1
 
-#: And so many evaluations in any case, or chains of slices would outlast a budget of seconds.
+#: And at most this many evaluations; otherwise chains of slices would exceed a budget of seconds.
 _EVALUATIONS: Final = 200_000
 
-#: Arms whose chains take more evaluations than this are left out where one takes fewer.
+#: Arms whose chains take more evaluations than this are left out if another arm takes fewer.
 _LONG: Final = 20_000
 
 #: The variances of a log-weight that the temperatures of a ladder aim at.
 _AIMS: Final = (2.0, 0.7, 0.25)
 
-#: Without a pilot's word: a geometric ladder.
+#: The ladder if the pilot found nothing: geometric.
 _PLAIN: Final = (16, 64, 256)
 
-#: Plain draws of the prior are enough if so many times those that a first look calls for are no
-#: more than this: fewer than a pilot and the first calls of its arms would take.
+#: A first look says how many plain draws of the prior are needed. If this factor times that number
+#: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
 _SAFE: Final = 1.5
 _SOON: Final = 1000
 
-#: A fitted law is judged by no more points than this.
+#: A fitted distribution is judged by at most this many points.
 _JUDGES: Final = 200
 
-#: Arms that a pilot expects to be so many times worse than the best are left out.
+#: Arms that a pilot expects to be this many times worse than the best are left out.
 _HOPELESS: Final = 50.0
 
-#: Heavier tails of a fitted law may cost so many times the variance.
+#: A fitted distribution gets heavier tails if they raise the variance by at most this factor.
 _DEARER: Final = 1.3
 
 
@@ -90,31 +90,31 @@ def evidence(
 ) -> Result:
     """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
 
-    A short pilot finds where the posterior's mass is. Its word makes a ladder of arms, all of
-    them exactly unbiased for Z: plain sampling of the prior, sampling from a law fitted to the
+    A short pilot finds where the posterior's mass is. It chooses a ladder of arms, all of them
+    exactly unbiased for Z: plain sampling of the prior, sampling from a distribution fitted to the
     posterior, and annealed importance sampling with few and with many temperatures. The budget
-    then goes to those that turn out to be best. Where a tolerance is given that plain sampling of
-    the prior will reach at once, it is tried first, and the pilot waits until that was wrong.
+    then goes to the best of them. If plain sampling of the prior promises to reach the tolerance
+    at once, it is tried first, and the pilot runs only if this fails.
 
     Args:
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
             (d,) that returns a number; -inf where the data are impossible.
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)). Not frozen, a distribution has
-            its standard parameters: `st.norm` is N(0, 1).
-        temperatures: A ladder of one's own: one arm of annealed importance sampling for each.
+            pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
+            frozen has its standard parameters: `st.norm` is N(0, 1).
+        temperatures: Your own ladder: one arm of annealed importance sampling for each number.
         schedule: The betas of such a ladder, as in `annealing.ais`; by default the pilot's. Betas
-            themselves make one arm, and need no `temperatures`.
+            given as numbers make one arm, and need no `temperatures`.
         kernel: How chains move: "autoregressive", "random-walk", "slice", or a function; see
             `annealing.ais`.
         sweeps: Moves at each temperature.
-        vectorised: Whether `log_likelihood` takes many points; found out by a few calls if None.
-        policy: As in `estimate`,
-        combine: and so are these,
-        **settings: budgets, tolerances and all the rest: ``draws=``, ``seconds=`` or ``cost=``
-            (evaluations of the likelihood), ``rtol=`` for the half-width of log Z, ``rng=``, ...
-            The pilot's evaluations, some hundreds for each of its levels and more where moves are
-            hard, come before the budget and are not part of it.
+        vectorised: Whether `log_likelihood` takes many points; if None, a few calls find out.
+        policy: As in `estimate`.
+        combine: As in `estimate`.
+        **settings: Budgets, tolerances and all other settings of `estimate`: ``draws=``,
+            ``seconds=`` or ``cost=`` (evaluations of the likelihood), ``rtol=`` for the half-width
+            of log Z, ``rng=``, ... The evaluations of the pilot come before the budget and are not
+            part of it: some hundreds for each of its levels, and more if points are hard to move.
 
     Returns:
         A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`.
@@ -129,7 +129,7 @@ def evidence(
     """
     around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
     if own.pop("log", True) is not True:
-        raise PlanError("the evidence is estimated in logs: leave log out")
+        raise PlanError("evidence always works in logs: leave out log=")
     arms = ladder(
         log_likelihood,
         prior,
@@ -150,7 +150,7 @@ def evidence(
 def _precision(around: RunSettings) -> float | None:
     """Return the standard error of log Z that stops a run, None if none does or is known."""
     wanted = max(around.tolerance.atol or 0.0, around.tolerance.rtol or 0.0)
-    # A stored run may go on with another tolerance, and must have the same arms then.
+    # A stored run may continue with another tolerance, and must then have the same arms.
     if not wanted or around.anytime or around.store or around.budget.cost:
         return None
     return wanted / ManyLooks.quantile(fraction_of("confidence", around.confidence))
@@ -181,10 +181,10 @@ def ladder(
     precision: float | None = None,
     most: int | None = None,
 ) -> list[Rung]:
-    """Return the arms that `evidence` plays, those first from which a pilot expects most.
+    """Return the arms that `evidence` plays, the most promising first.
 
-    If a standard error of `precision` will do, and plain draws of the prior promise it soon, and
-    within `most` of them: these, and one arm that a pilot chooses when it is first called.
+    If plain draws of the prior promise a standard error of `precision` soon, within `most` draws,
+    there are two arms: these draws, and an arm that a pilot chooses when it is first called.
 
     >>> import scipy.stats as st
     >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
@@ -198,8 +198,8 @@ def ladder(
     if schedule is not None and temperatures is None:
         betas = None if callable(schedule) else betas_of(schedule, 2)
         if betas is None or isinstance(schedule, str):
-            raise PlanError("schedule is for a ladder of your own: give temperatures= too")
-        temperatures = len(betas)  # betas of one's own say how many there are
+            raise PlanError("schedule is for your own ladder: give temperatures= too")
+        temperatures = len(betas)  # the user's own betas give their number
     if temperatures is not None and schedule is not None:
         if (
             not isinstance(schedule, str)
@@ -207,7 +207,7 @@ def ladder(
             and len(_each(temperatures)) > 1
         ):
             raise PlanError(
-                f"betas of your own make one arm: give one number of temperatures with them, got "
+                f"your own betas make one arm: give one number of temperatures with them, got "
                 f"{temperatures!r}"
             )
         options.update(schedule=schedule, vectorised=vectorised)
@@ -231,7 +231,7 @@ def ladder(
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
     pilot = explore(model, rng, first.on(model))
-    if pilot is None:  # it saw nothing but zeros: the ladder must do without its word
+    if pilot is None:  # it saw only zeros: the ladder must do without it
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         numbers = _PLAIN if temperatures is None else _each(temperatures)
         return [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
@@ -243,7 +243,7 @@ def ladder(
 
 
 def _doubtful(prior: Prior) -> bool:
-    """Tell whether a density is the user's own; those of scipy.stats are normalised."""
+    """Return whether a density is the user's own; those of scipy.stats are normalised."""
     if isinstance(prior, Frozen):
         return not is_scipys(prior.distribution)
     return isinstance(prior, Pair)
@@ -271,7 +271,7 @@ def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
 
 @dataclass(frozen=True, eq=False)
 class Later:
-    """An arm that a pilot chooses when it is first called, in every process the same.
+    """An arm that a pilot chooses when it is first called; every process chooses the same arm.
 
     Before it, `after` plain draws of the prior are made.
     """
@@ -280,7 +280,7 @@ class Later:
     after: int
     version: str
 
-    #: What `estimate` must be told by log=True.
+    #: The arm returns logs, so `estimate` needs log=True.
     logs: ClassVar[bool] = True
     __name__: ClassVar[str] = "piloted"
 
@@ -299,13 +299,13 @@ Rung: TypeAlias = Annealed | Fitted | Later
 
 
 def _piloted(log_likelihood: LogLikelihood, prior: PriorLike, **options: Any) -> Annealed | Fitted:
-    """Return the best of a ladder's arms, as a pilot sees it, but for plain draws of the prior."""
+    """Return the best arm of a ladder, as a pilot sees it, except plain draws of the prior."""
     arms = ladder(log_likelihood, prior, **options)
     return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")
 
 
 def _plain(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
-    """Return plain sampling of the prior; nothing moves there."""
+    """Return plain sampling of the prior; no chain is moved."""
     return Annealed(model.named("prior"), np.array([0.0, 1.0]), moves, costs=costs)
 
 
@@ -320,32 +320,32 @@ class _Builder(NamedTuple):
     costs: bool
 
     def annealed(self, temperatures: int) -> Annealed:
-        """Return an arm with so many temperatures on the pilot's schedule."""
+        """Return an arm with this number of temperatures on the pilot's schedule."""
         model, betas = self.model.named(f"ais-{temperatures}"), self.pilot.betas(temperatures)
         compiled = isinstance(self.moves, Slice) and compilable(model)
         return Annealed(model, betas, self.moves, self.sweeps, self.costs, compiled=compiled)
 
     def fitted(self) -> tuple[float, Fitted]:
-        """Return the fitted law with what a pilot expects of its relative variance."""
+        """Return the fitted distribution with the relative variance that a pilot expects."""
         model, pilot = self.model.named("fitted"), self.pilot
         fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
         excess = _excess(fitted, pilot)
         if model.chart is not None:
-            # Tails are often between those of an exponential and a normal law there.
+            # Tails there are often between those of an exponential and a normal distribution.
             safer = replace(fitted, freedom=HEAVIER)
             if (other := _excess(safer, pilot)) < _DEARER * excess:
                 return other, safer
         return excess, fitted
 
     def ladder(self) -> list[Rung]:
-        """Return arms in the order of what they are expected to cost, times their variance."""
+        """Return arms in the order of their expected cost times variance."""
         plain = _plain(self.plain, self.moves, costs=self.costs)
         excess, fitted = self.fitted()
         expected: list[tuple[float, Annealed | Fitted]] = [
             (self.pilot.excess, plain),
             (2 * excess, fitted),
         ]
-        # A level in one step adds -log(LEFT) to the variance of a log-weight, in r steps 1/r of it.
+        # One step per level adds -log(LEFT) to the variance of a log-weight; r steps add 1/r of it.
         levels = len(self.pilot.levels)
         whole = levels**2 * -math.log(LEFT)
         wanted = (math.ceil(whole / aim) for aim in _AIMS)
@@ -358,13 +358,13 @@ class _Builder(NamedTuple):
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)
         hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
-        # Whatever the pilot thinks of the fitted law: some arm must not depend on it.
+        # One arm must not depend on the fitted distribution, even if the pilot prefers it.
         rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
         return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
 
 
 def _excess(fitted: Fitted, pilot: Pilot) -> float:
-    """Return the relative variance of a fitted law's weights, from points of the posterior.
+    """Return the relative variance of the weights of `fitted`, from points of the posterior.
 
     With r = prior x likelihood/q there, E[r] = Z (1 + variance/Z^2) and E[1/r] = 1/Z.
     """

@@ -1,6 +1,6 @@
 """A model to anneal: a prior that can be sampled and evaluated, and a log-likelihood.
 
-Both are normalised here, once, to their batch form: arrays (chains, d) in, (chains,) out.
+Both are converted here, once, to their batch form: from arrays (chains, d) to arrays (chains,).
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ __all__ = [
 
 LogLikelihood: TypeAlias = Callable[[Any], Any]
 
-#: The seed of what is looked at before anything is drawn: the same in every process.
+#: The seed for the first look at a model, before anything is drawn: the same in every process.
 _SEED: Final = 0x7370
 
-#: What its streams are for: a look at the prior, a pilot.
+#: The purposes of its streams: a look at the prior, a pilot.
 _LOOK: Final = 0
 _PILOT: Final = 1
 
-#: So many points of a prior are looked at.
+#: The number of points of a prior that are looked at.
 _POINTS: Final = 200
 
-_NONE = "returned None, not numbers: is a return missing?"
+_NONE = "returned None, not numbers: check whether a return is missing"
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A prior and a log-likelihood, checked at every evaluation; `name` is that of the arm.
+    """A prior and a log-likelihood, checked at every evaluation; `name` is the name of the arm.
 
-    `spread` is the prior's, coordinate by coordinate: the distance between its quartiles in
-    standard deviations of a normal distribution, which heavy tails do not spoil. `mark` tells the
-    model from others: a stored run of another one must not be gone on with. With a `chart`,
+    `spread` is the spread of the prior in each coordinate: the distance between its quartiles in
+    standard deviations of a normal distribution, which is robust to heavy tails. `mark` differs
+    between models, so that a stored run does not continue with another model. With a `chart`,
     points and densities are in its coordinates, and only the user's functions see the others.
     """
 
@@ -77,9 +77,9 @@ class Model:
         return self._but(name, self.mark)
 
     def marked(self, points: Floats, likelihood: Floats) -> Model:
-        """Return the same model with a mark, from points of the prior and what it says of them.
+        """Return the same model with a mark, from its values at some points of the prior.
 
-        In single precision, which is the same on another machine.
+        The values are in single precision, which is the same on another machine.
         """
         with np.errstate(over="ignore"):
             some = np.concatenate((likelihood[:3], points[:3].ravel())).astype("<f4")
@@ -90,7 +90,7 @@ class Model:
         return Model(name, self.log_likelihood, *same, mark, self.chart)
 
     def charted(self) -> Model:
-        """Return the same model in the coordinates of a chart, where its prior needs one."""
+        """Return the same model in the coordinates of a chart, if its prior needs one."""
         if isinstance(self.prior, Normal | Correlated):
             return self
         points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
@@ -155,7 +155,7 @@ class Model:
 
     def _asked(self, points: Floats) -> Floats:
         what = "the prior's log-density"
-        # Here and below: a function that writes to its points must not move the chains.
+        # Here and below, a copy: a function that writes to its points must not move the chains.
         try:
             raw = self.prior.logpdf(points.copy())
         except Exception as error:
@@ -168,8 +168,8 @@ class Model:
         if not (prior > -np.inf).all():
             at = self._seen(points)[np.flatnonzero(prior == -np.inf)[0]]
             raise ArmError(
-                f"the prior's log-density is -inf at {at}, a point of the prior's own sample: its "
-                "two parts do not belong together",
+                f"the prior's log-density is -inf at {at}, a point of the prior's own "
+                "sample: sample and logpdf must belong to the same distribution",
                 arm=self.name,
                 value=at,
             )
@@ -196,7 +196,7 @@ class Model:
         if values.dtype == object and any(each is None for each in values.flat):
             raise ArmError(f"{what} {_NONE}", arm=self.name)
         if values.shape != (len(points),):
-            # Of one coordinate a function may keep the axis, at one point scipy drops it.
+            # With one coordinate a function may keep the axis; at one point scipy drops it.
             if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
                 values = values.reshape(len(points))
             else:
@@ -210,7 +210,9 @@ class Model:
             try:
                 values = values.astype(float, casting="same_kind")
             except (TypeError, ValueError):
-                raise ArmError(f"{what} is no number: {raw!r}", arm=self.name, value=raw) from None
+                raise ArmError(
+                    f"{what} is not a number: {raw!r}", arm=self.name, value=raw
+                ) from None
         if not (values < np.inf).all():
             at = int(np.flatnonzero(~(values < np.inf))[0])
             raise ArmError(
@@ -229,7 +231,7 @@ def model_of(
     vectorised: bool | None = None,
     name: str = "ais",
 ) -> Model:
-    """Return a model, after a look at a few points of the prior, from a stream of its own."""
+    """Return a model, after a look at a few points of the prior from a separate stream."""
     if not callable(log_likelihood):
         raise PlanError(f"log_likelihood must be a function of points, got {log_likelihood!r}")
     if vectorised not in (None, True, False):
@@ -238,11 +240,11 @@ def model_of(
     rng = stream(_SEED, _LOOK, 0)
     if isinstance(batched, OURS) and np.isfinite(batched.mean + batched.spread).all():
         model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
-        points = batched.sample(rng, 4)  # a prior of ours needs no look
+        points = batched.sample(rng, 4)  # our own priors need no look
     else:
         model, points = _looked_at(name, log_likelihood, batched, rng)
     if vectorised is None:
-        # As many as cannot be taken for the number of coordinates.
+        # A number that cannot be confused with the number of coordinates.
         few = points[: 3 if model.dimensions != 3 else 4]
         vectorised = _is_vectorised(log_likelihood, few, name)
     return model if vectorised else replace(model, vectorised=False)
@@ -256,7 +258,7 @@ def pilot_stream() -> np.random.Generator:
 def _looked_at(
     name: str, log_likelihood: LogLikelihood, prior: Prior, rng: np.random.Generator
 ) -> tuple[Model, Floats]:
-    """Return the model of a prior, after a look at some points of it, and these points."""
+    """Return the model of a prior, after a look at some of its points, and these points."""
     points = _trial(prior, rng, _POINTS)
     if isinstance(prior, Pair) and is_compiled(prior.logpdf_function):
         density, _ = _tried(prior.logpdf_function, points[0])
@@ -264,7 +266,7 @@ def _looked_at(
     ranked = np.sort(points, axis=0)
     if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
         raise PlanError(
-            f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, and so has no "
+            f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, so it has no "
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
     _check_simplex(points)
@@ -282,9 +284,9 @@ def _check_simplex(points: Floats) -> None:
     d, total = points.shape[1], points.sum(axis=1)
     if d > 1 and np.ptp(total) <= 1e-9 * np.ptp(points, axis=0).max():
         raise PlanError(
-            f"the prior is a law on a simplex: its {d} coordinates always sum to {total[0]:g}, so "
-            f"it has no density in R^{d}; leave a coordinate out, of sample and of logpdf, and "
-            "work it out in log_likelihood"
+            f"the {d} coordinates of the prior always sum to {total[0]:g}, so it has no density in "
+            f"R^{d} (it lies on a simplex): leave one coordinate out of sample and logpdf, and "
+            "compute it in log_likelihood"
         )
 
 
@@ -318,16 +320,16 @@ def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
 
 
 def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
-    """Find out whether a function takes points (m, d) or one point (d,): asked, not guessed.
+    """Find out by calls whether a function takes points (m, d) or one point (d,).
 
-    Vectorised is what gives one number per row, the same for a row alone; what also takes one
-    point must give the same number there.
+    A vectorised function gives one number per row, and the same number for the row alone. If it
+    also takes one point, it must give the same number there.
     """
     together, trouble = _tried(function, points)
     rows = len(points)
     columns = (rows, 1) if points.shape[1] == 1 else (rows,)
     fits = together is not None and together.shape in ((rows,), columns)
-    # Two numbers say more than two times -inf.
+    # Two finite numbers say more than -inf twice.
     at = int(np.isfinite(together.ravel()).argmax()) if fits else 0
     alone, trouble_alone = _tried(function, points[at])
     single = alone is not None and alone.size == 1
@@ -336,17 +338,17 @@ def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
         if row is not None and row.size == 1 and _same(row, together[at]):
             if single and not _same(alone, together[at]):
                 raise PlanError(
-                    "log_likelihood takes one point and many, and does not agree with itself: "
-                    "say vectorised=True or vectorised=False"
+                    "log_likelihood gives different values for one point and for many: "
+                    "give vectorised=True or vectorised=False"
                 )
             return True
         again = _tried(function, points)[0]
         same = again is not None and again.shape == together.shape
         if not same or not np.allclose(again, together, rtol=1e-9, equal_nan=True):
             raise ArmError(
-                "the log-likelihood gives different values for the same points: it must be a "
-                "function of the points alone; fix the random numbers that it uses, once and for "
-                "all points",
+                "the log-likelihood gives different values for the same points: it must depend on "
+                "the points alone; if it uses random numbers, draw them once and use them for all "
+                "points",
                 arm=name,
                 value=together,
             )
@@ -372,7 +374,7 @@ def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
 
 
 class _NoNumbersError(TypeError):
-    """What a function that did not raise has returned instead of numbers."""
+    """Describe what a function returned instead of numbers."""
 
 
 def _said(trouble: Exception) -> str:
@@ -382,7 +384,7 @@ def _said(trouble: Exception) -> str:
 
 
 def _of_shapes(trouble: Exception | None, dimensions: int) -> str:
-    """Return what to compare a wrong index or shape with, nothing for other errors."""
+    """Return a hint for errors of an index or a shape, and nothing for other errors."""
     if not isinstance(trouble, IndexError | ValueError):
         return ""
     return f"; the prior has {dimensions} coordinate{'s' * (dimensions != 1)}"
@@ -414,5 +416,5 @@ def _number(value: Any) -> Any:
 
 
 def is_compiled(function: Any) -> bool:
-    """Tell whether numba has compiled a function, without loading numba to find out."""
+    """Return whether numba has compiled a function, without loading numba."""
     return hasattr(function, "py_func") and type(function).__module__.startswith("numba")

@@ -1,7 +1,7 @@
-"""A pilot: a short tempered run, from a stream of its own, that finds where the mass is.
+"""A pilot: a short tempered run, with its own random stream, that finds where the mass is.
 
-It settles the steps of Metropolis moves and the schedule of a ladder before anything is drawn;
-no draw of it enters an estimate, so whatever it finds, the arms stay exact.
+It sets the steps of Metropolis moves and the schedule of a ladder before anything is drawn. None
+of its draws enters an estimate, so the arms stay exact even if the pilot is wrong.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["LEFT", "Pilot", "Start", "explore"]
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
 
-#: A pilot has so many points, and so many more for each dimension.
+#: The number of points of a pilot, and how many more it has for each dimension.
 FIRST: Final = 200
 MORE: Final = 40
 
-#: So many points must be worth something: there are up to ten times as many to begin with where
-#: the likelihood is mostly 0, and a last level that has fewer is moved as well.
+#: At least this share of the points must have a likelihood above 0. If it is smaller, a pilot
+#: starts with up to ten times its points. A last level with a smaller effective share is moved.
 FEW: Final = LEFT / 4
 TIMES: Final = 10
 
-#: Moves at each level: at least so many, then until step^2 times the share that moved adds up to
-#: the next, when the points have forgotten where they were, or, with tails to which moves come
-#: seldom, to twice as much; but at most so many.
+#: Moves at each level: at least the first number. They stop when step^2 times the share that moved
+#: adds up to the second number, as the points then no longer depend on where they were; if moves
+#: seldom reach the tails, to twice as much. There are never more than the third number.
 MOVES: Final = 3
 FORGOTTEN: Final = 1.5
 MOST_MOVES: Final = 25
@@ -41,25 +41,26 @@ MOST_MOVES: Final = 25
 #: The share of moves that the steps aim at.
 ACCEPTED: Final = 0.5
 
-#: Degrees of freedom of the moves in a chart, and where normal ones are seldom accepted.
+#: Degrees of freedom of the moves in a chart, and of moves where normal ones are seldom accepted.
 FREEDOM: Final = 5.0
 
-#: With at least so many points for each dimension, a covariance is shrunk by no more than the
-#: narrowest direction allows: it is to be so many times wider than what shrinking adds to it.
+#: With at least the first number of points for each dimension, a covariance is shrunk by no more
+#: than its narrowest direction allows: the direction must be wider than what shrinking adds, by
+#: the second number.
 ENOUGH: Final = 4.0
 NARROW: Final = 5.0
 
-#: No pilot takes more levels than this; what is left, it takes in one step.
+#: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a pilot found: levels up to beta = 1, each within reach of the one before.
+    """What a pilot found: levels up to beta = 1, each close enough to the one before.
 
-    The prior itself, at 0, is none of them. `chains` are at the last level, with `weights` that
-    are worth `effective` independent points; `excess` is the relative variance of the likelihood
-    under the prior, as far as the pilot saw it.
+    The prior itself, at beta = 0, is not a level. `chains` are at the last level; with their
+    `weights` they count as `effective` independent points. `excess` is the relative variance of
+    the likelihood under the prior, as far as the pilot saw it.
     """
 
     levels: tuple[Level, ...]
@@ -69,37 +70,37 @@ class Pilot:
     excess: float
 
     def betas(self, temperatures: int) -> Floats:
-        """Return a schedule with as many temperatures between any two levels."""
+        """Return a schedule with the same number of temperatures between any two levels."""
         known = [0.0, *[level.beta for level in self.levels]]
         u = np.arange(temperatures) * (len(known) - 1) / (temperatures - 1)
         return np.asarray(np.interp(u, np.arange(len(known)), known))
 
 
 class Start(NamedTuple):
-    """Points of the prior, where a pilot starts, and the log-likelihood there."""
+    """The points of the prior where a pilot starts, and the log-likelihood there."""
 
     points: Floats
     likelihood: Floats
 
     @classmethod
     def of(cls, model: Model, rng: np.random.Generator, size: int = FIRST) -> Start:
-        """Return so many points."""
+        """Return this number of points."""
         points = model.start(rng, size)
         return cls(points, model.likelihood(points))
 
     def joined(self, more: Start) -> Start:
-        """Return them and some more."""
+        """Return these points and some more."""
         points = np.concatenate([self.points, more.points])
         return Start(points, np.concatenate([self.likelihood, more.likelihood]))
 
     def on(self, model: Model) -> Start:
-        """Return them in the coordinates of a model."""
+        """Return these points in the coordinates of a model."""
         return self if model.chart is None else Start(model.chart.to(self.points), self.likelihood)
 
     def enough(self, precision: float, df: float) -> float:
-        """Return how many draws of the prior alone have a mean likelihood of such a relative error.
+        """Return how many draws of the prior alone give the mean likelihood a relative error.
 
-        Their sample variance is to be known with `df` degrees of freedom, too.
+        The draws must also give their sample variance `df` degrees of freedom.
         """
         n, top = len(self.likelihood), self.likelihood.max()
         if top == -np.inf:
@@ -117,8 +118,8 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
     """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
 
     Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
-    effective size of the sample allows; resampling, then autoregressive moves, as many as it
-    takes. `first` are points that the rng has made already.
+    effective size of the sample allows. At each level the points are resampled, and then moved by
+    autoregressive moves. `first` are points that the rng has made already.
     """
     first = first or Start.of(model, rng)
     size = FIRST + MORE * model.dimensions
@@ -142,7 +143,7 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
         beta = 1.0 if rise == 1 - beta else beta + rise
         fit = _fit(chains.points, weights, effective, model.spread)
         level = Level(beta, *fit, step, freedom)
-        if beta == 1 and effective >= FEW * size:  # nothing to go on to: weights will do
+        if beta == 1 and effective >= FEW * size:  # there is no next level: weights are enough
             break
         kept = _systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
@@ -154,13 +155,13 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
         if beta == 1:
             break
         levels.append(level)
-    # The points of the prior know no more than their number; what each level left, knows more.
+    # The points of the prior count by their number; what is left at each level counts for more.
     excess = max(len(points) / whole, LEFT ** -len(levels)) - 1
     return Pilot((*levels, level), chains, weights, effective, excess)
 
 
 def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate) -> Level:
-    """Move points until they have forgotten where they were; return the level with its steps."""
+    """Move points until they no longer depend on where they were; return the level."""
     gone = 0.0
     for moves in range(MOST_MOVES):
         if moves >= MOVES:
@@ -176,16 +177,16 @@ def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: E
 
 
 def _weighted(likelihood: Floats, rise: float) -> tuple[Floats, float]:
-    """Return weights for a rise of the temperature, and how many points they leave."""
+    """Return weights for a rise of beta, and the effective number of points that are left."""
     weights = np.exp(rise * (likelihood - likelihood.max()))
     weights /= weights.sum()
     return weights, 1 / float(weights @ weights)
 
 
 def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float, Floats, float]:
-    """Return how far the temperature may rise before too little of the effective sample is left.
+    """Return how far beta may rise before too little of the effective sample is left.
 
-    With it, the weights for it and the effective size.
+    Also return the weights for this rise, and the effective size.
     """
     target = LEFT * np.count_nonzero(likelihood > -np.inf)
     weights, effective = _weighted(likelihood, most)
@@ -210,7 +211,7 @@ def _fit(
 ) -> tuple[Floats, Floats]:
     """Return mean and root of the covariance, shrunk towards independent coordinates.
 
-    By d/(d + effective), or by less where that would make a narrow direction wider.
+    It is shrunk by d/(d + effective), or by less if that would make a narrow direction wider.
     """
     mean = weights @ points
     centred = points - mean
@@ -222,7 +223,7 @@ def _fit(
         shape = (1 - shrunk) * covariance
         shape.flat[:: d + 1] = variances
         root = np.linalg.cholesky(shape)
-        # What is left of the variance of a coordinate, given those before it.
+        # The variance of a coordinate given the coordinates before it.
         left = root.diagonal() ** 2 / variances
         if left.min() >= NARROW * shrunk or effective < ENOUGH * d or shrunk < 1e-8:
             return mean, np.asarray(root, dtype=np.float64)

@@ -1,7 +1,7 @@
-"""Two doubts about a prior that a user gives as two functions, a sample and a log-density.
+"""Two checks of a prior that a user gives as two functions, a sample and a log-density.
 
-Whether they are the same law, which every arm needs, and whether the density is normalised, which
-the weights of a fitted law need. Both are looked into with a stream of their own.
+The first checks that they are the same distribution, which every arm needs. The second checks that
+the density is normalised, which the weights of `fitted` need. Both use a separate random stream.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from croupier.errors import PlanError
 
 __all__ = ["check_law", "check_mass", "log_mass", "surprise"]
 
-#: A prior is refused at so many standard deviations: with some 40 looks, one in 40 000 right ones.
+#: A prior is refused at this many standard deviations. With about 40 tests, one correct prior in
+#: 40 000 is refused.
 _SURPRISE: Final = 5.0
 
-#: And if the log of its mass is further from 0 than this, and than six of its standard errors.
+#: It is also refused if the log of its mass differs from 0 by more than this, and by more than six
+#: standard errors.
 _MASS: Final = 0.1
 
 
@@ -29,9 +31,9 @@ def check_law(model: Model, rng: np.random.Generator) -> None:
     """Refuse a prior whose sample does not follow its density."""
     if surprise(model, rng) > _SURPRISE:
         raise PlanError(
-            "the prior's sample and its log-density are not the same law: points of the sample, "
-            "moved so that the density stays as it is, do not stay what they were; look for a "
-            "rate in place of a scale, or a variance in place of a standard deviation"
+            "the prior's sample and its log-density are not the same distribution: moves that "
+            "leave the density unchanged do change the sample; check for a rate instead of a "
+            "scale, or a variance instead of a standard deviation"
         )
 
 
@@ -41,18 +43,19 @@ def check_mass(model: Model, rng: np.random.Generator) -> None:
     if abs(mass) > max(_MASS, 6 * error):
         raise PlanError(
             f"the prior's log-density is not normalised: its exponential integrates to about "
-            f"e^{mass:.1f} and not to 1 (or its sample is of another law); add the constant, or "
-            "give temperatures=, for arms of annealing alone, which do not need it"
+            f"e^{mass:.1f} and not to 1 (or its sample is from another distribution); add the "
+            "constant, or give temperatures=, for arms that only anneal and do not need it"
         )
 
 
 def surprise(model: Model, rng: np.random.Generator, size: int = 3000, moves: int = 4) -> float:
     """Return by how many standard deviations a prior's sample does not follow its density.
 
-    Moves x' = x + c (a - b), with a and b other points of the sample, that are accepted by the
-    density leave it as it is, and there and back are alike: if x is from it, h(x') > h(x) as
-    often as h(x') < h(x), for any h. These are the log-density, each coordinate, and its distance
-    from the median: sign tests, which no tail spoils.
+    The moves are x' = x + c (a - b), where a and b are other points of the sample. If they are
+    accepted by the density, they leave it unchanged and are reversible: if x is from the density,
+    h(x') > h(x) as often as h(x') < h(x), for any h. The functions h are the log-density, each
+    coordinate, and its distance from the median. The tests are sign tests, which are robust to
+    heavy tails.
     """
     d, few = model.dimensions, size // 6
     points = model.start(rng, size + few)
@@ -61,7 +64,8 @@ def surprise(model: Model, rng: np.random.Generator, size: int = 3000, moves: in
     first = density
     for _ in range(moves):
         a, b = rng.integers(few, size=(2, size))
-        # Some are as far apart as two points, for modes; some are shorter, for what is narrow.
+        # Some moves are as long as the distance of two points, to jump between modes; others are
+        # shorter.
         c = rng.choice([1.0, 1.7 / math.sqrt(d), 0.3 / math.sqrt(d)], size=(size, 1))
         proposed = x + c * (others[a] - others[b])
         there = model.log_prior(proposed)
@@ -79,7 +83,8 @@ def surprise(model: Model, rng: np.random.Generator, size: int = 3000, moves: in
 def log_mass(model: Model, rng: np.random.Generator, size: int = 1000) -> tuple[float, float]:
     """Return the log of the integral of the prior's density, with its error (Bennett 1976).
 
-    From points of the prior and of a normal law g, with l = log prior - log g there: the c with
+    It uses points of the prior and of a normal distribution g, with l = log prior - log g there,
+    and returns the c with
     sum over the prior's of 1/(1 + e^(l - c)) = sum over g's of 1/(1 + e^(c - l)).
     """
     points = model.start(rng, 2 * size)
@@ -88,7 +93,7 @@ def log_mass(model: Model, rng: np.random.Generator, size: int = 1000) -> tuple[
     at_own = model.log_prior(own) - g.logpdf(own)
     at_others = model.log_prior(others) - g.logpdf(others)
     if not (at_others > -np.inf).any():
-        return 0.0, np.inf  # they have nothing in common: no word on the mass
+        return 0.0, np.inf  # they do not overlap: nothing is known about the mass
     both = np.concatenate([at_own, at_others[at_others > -np.inf]])
     low, high = float(both.min()) - 10, float(both.max()) + 10
     for _ in range(60):

@@ -1,6 +1,6 @@
-"""Priors: what chains start from, each normalised once to its batch form.
+"""Priors: the distributions that chains start from, each converted once to its batch form.
 
-Arrays (chains, d) in, (chains,) out, whichever of the accepted ways a prior was given in.
+Every accepted form of a prior becomes functions from arrays (chains, d) to arrays (chains,).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WAY_OUT: Final = (
 
 
 class Prior(Protocol):
-    """What chains start from."""
+    """The distribution that chains start from."""
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
         """Return `size` independent points, an array (size, d)."""
@@ -53,7 +53,7 @@ class Prior(Protocol):
 
 @dataclass(frozen=True)
 class Normal:
-    """Independent normal coordinates: by far the most frequent prior, without scipy's overhead."""
+    """Independent normal coordinates, the most frequent prior, without scipy's overhead."""
 
     mean: Floats  # (d,)
     spread: Floats  # (d,)
@@ -117,7 +117,7 @@ class Uniform:
 
     @property
     def spread(self) -> Floats:
-        """The distance between the quartiles, in standard deviations of a normal law."""
+        """The distance between the quartiles, in standard deviations of a normal distribution."""
         return np.asarray((self.high - self.low) / 2.698)
 
     @cached_property
@@ -125,7 +125,7 @@ class Uniform:
         return float(np.log(self.high - self.low).sum())
 
 
-#: Priors that need no looking at, and no checks.
+#: Priors that need no first look and no checks.
 OURS: Final = (Normal, Correlated, Uniform)
 
 
@@ -155,7 +155,7 @@ class Frozen:
 
 @dataclass(frozen=True)
 class Independent:
-    """One distribution of one coordinate after the other."""
+    """A list of distributions, one for each coordinate."""
 
     coordinates: tuple[Frozen, ...]
 
@@ -173,7 +173,7 @@ class Independent:
 
     def logpdf(self, points: Floats) -> Floats:
         """Return the sum of the log-densities."""
-        if self._alike:  # one call will do
+        if self._alike:  # one call is enough
             return np.asarray(self.coordinates[0].logpdf(points).sum(axis=1))
         columns = zip(self.coordinates, points.T, strict=True)
         return np.asarray(sum(each.logpdf(column) for each, column in columns))
@@ -187,9 +187,9 @@ class Independent:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two functions of the user's: sample(rng, size) and logpdf(points).
+    """The user's two functions: sample(rng, size) and logpdf(points).
 
-    `by_point`: the second is compiled, and takes one point.
+    `by_point` means that `logpdf` is compiled and takes one point.
     """
 
     sample_function: Callable[[np.random.Generator, int], Any]
@@ -197,18 +197,18 @@ class Pair:
     by_point: bool = False
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """Return what the first of them returns."""
+        """Return what the user's `sample` returns."""
         return self.sample_function(rng, size)
 
     def logpdf(self, points: Floats) -> Any:
-        """Return what the second of them returns."""
+        """Return what the user's `logpdf` returns."""
         if self.by_point:
             return each_point(self.logpdf_function, points)
         return self.logpdf_function(points)
 
 
 def as_prior(prior: PriorLike) -> Prior:
-    """Return a prior in its batch form, whichever of the accepted ways it was given in.
+    """Return a prior in its batch form, from any of the accepted forms.
 
     A distribution that is not frozen has scipy's standard parameters: st.norm is st.norm(0, 1).
 
@@ -250,7 +250,7 @@ def as_prior(prior: PriorLike) -> Prior:
 
 
 def _check_distribution(prior: Any, what: str) -> None:
-    """Refuse what is a distribution of scipy.stats, but has no density or no parameters."""
+    """Refuse a distribution of scipy.stats that has no density or no parameters."""
     law = getattr(prior, "dist", prior)
     kinds = {kind.__name__ for kind in type(law).__mro__}
     name = getattr(law, "name", None) or type(prior).__name__.removesuffix("_frozen")
@@ -270,7 +270,7 @@ def _one_coordinate(prior: Any) -> bool:
 
 
 def _normal(prior: Any) -> tuple[Floats, Floats] | None:
-    """Return mean and spread of scipy's norm(...), None of anything else."""
+    """Return mean and spread of scipy's norm(...), None for anything else."""
     if type(getattr(prior, "dist", None)).__name__ != "norm_gen":
         return None
     mean, spread = np.asarray(prior.mean()), np.asarray(prior.std())
@@ -278,7 +278,7 @@ def _normal(prior: Any) -> tuple[Floats, Floats] | None:
 
 
 def _uniform(prior: Any) -> tuple[Floats, Floats] | None:
-    """Return the bounds of scipy's uniform(...), None of anything else."""
+    """Return the bounds of scipy's uniform(...), None for anything else."""
     if type(getattr(prior, "dist", None)).__name__ != "uniform_gen":
         return None
     low, high = map(np.asarray, prior.support())
@@ -288,7 +288,7 @@ def _uniform(prior: Any) -> tuple[Floats, Floats] | None:
 
 
 def _multivariate_normal(prior: Any) -> Prior | None:
-    """Return scipy's multivariate_normal(...) without its overhead, None of anything else."""
+    """Return scipy's multivariate_normal(...) without its overhead, None for anything else."""
     if type(prior).__name__ != "multivariate_normal_frozen":
         return None
     mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
@@ -300,12 +300,12 @@ def _multivariate_normal(prior: Any) -> Prior | None:
     except np.linalg.LinAlgError:
         raise PlanError(
             "the prior's covariance is singular, so it has no density: give it as many "
-            "coordinates as it has degrees of freedom, and work out the rest in log_likelihood"
+            "coordinates as it has degrees of freedom, and compute the rest in log_likelihood"
         ) from None
 
 
 def bounds_of(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
-    """Return the bounds of each coordinate, as far as scipy tells of them."""
+    """Return the bounds of each coordinate, as far as scipy knows them."""
     d = points.shape[1]
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
     if isinstance(prior, Uniform):
@@ -319,12 +319,12 @@ def bounds_of(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
 
 
 def is_scipys(distribution: Any) -> bool:
-    """Tell whether a distribution is one of scipy's own, whose word can be taken."""
+    """Return whether a distribution is one of scipy's own, whose bounds can be trusted."""
     return type(distribution).__module__.startswith("scipy.")
 
 
 def _support(distribution: Any) -> tuple[float, float]:
-    """Return the ends of a distribution of one coordinate; only scipy's word is taken for them."""
+    """Return the bounds of a distribution of one coordinate; only scipy's own are trusted."""
     support = getattr(distribution, "support", None)
     if support is None or not is_scipys(distribution):
         return -np.inf, np.inf
@@ -335,7 +335,7 @@ def _support(distribution: Any) -> tuple[float, float]:
 
 
 def each_point(function: Any, points: Floats) -> Any:
-    """Return what a compiled function of one point says of each of them."""
+    """Return the values of a compiled function of one point at each of the points."""
     from croupier.annealing import compiled_slices as compiled
 
     return compiled.each_point(function)(np.array(points, order="C"))

@@ -2,7 +2,7 @@
 
 A chain at x draws a level below its density, y ~ U(0, f(x)), then a point from the part of the
 slice {f > y} that an interval of the coordinate reveals: it steps out by a width until both ends
-are outside, and shrinks at every point that is rejected. All chains do this in step; only those
+are outside, and shrinks at every point that is rejected. All chains do this together; only those
 that are not done yet are evaluated.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["Chains", "Evaluate", "Slice", "slice_sample", "widths_of"]
 
 
 class Evaluate(Protocol):
-    """What a kernel asks for densities, and is billed by: one evaluation per point."""
+    """Gives densities to a kernel and counts the evaluations: one per point."""
 
     def __call__(self, points: Floats, chains: Any, /) -> tuple[Floats, Floats]:
         """Return log-prior and log-likelihood at points that belong to these chains."""
@@ -30,7 +30,7 @@ class Evaluate(Protocol):
 
 @dataclass(slots=True)
 class Chains:
-    """Where all chains are, (m, d), and the two parts of their log-density there, (m,)."""
+    """The points of all chains, (m, d), and the two parts of their log-density there, (m,)."""
 
     points: Floats
     prior: Floats
@@ -41,8 +41,8 @@ class Chains:
 class Slice:
     """One sweep of slice sampling over the coordinates, at prior x likelihood^beta.
 
-    `width` (d,) is what an interval starts with and steps out by; `limit` bounds it at `limit`
-    times the width.
+    `width` (d,) is the first length of an interval and the step by which it grows. An interval is
+    never longer than `limit` times the width.
     """
 
     width: Floats
@@ -132,7 +132,7 @@ def slice_sample(
 
     density, nothing = evaluate(moved, None)
     if not (density > -np.inf).all():
-        raise PlanError("every chain must start where the density is positive")
+        raise PlanError("points must all have a density above 0: every chain starts at one of them")
     chains = Chains(moved, density, nothing)
     for _ in range(count_of("sweeps", sweeps)):
         kernel.sweep(rng, chains, 1.0, evaluate)

@@ -1,10 +1,10 @@
 """Charts: coordinates in which a prior has neither boundaries nor heavy tails.
 
-A law against a boundary, or with a tail of powers, is far from normal, and no normal law covers
-it. In a chart u, a uniform law on an interval is N(0, 1), as are an F(2, 2) law above a bound and
-about Student's with few degrees of freedom on the line; laws with lighter tails than these have
-lighter tails than a normal law's. The integral of a density is the same in any coordinates, with
-the slope dx/du.
+A distribution at a boundary, or with a power-law tail, is far from normal, and no normal
+distribution covers it. In a chart u, these are N(0, 1): a uniform distribution on an interval, an
+F(2, 2) distribution above a bound, and, approximately, Student's with few degrees of freedom on
+the line. Distributions with lighter tails than these have lighter tails than N(0, 1) there. The
+integral of a density is the same in any coordinates, with the slope dx/du.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from croupier.data.draws import Floats
 
 __all__ = ["Chart", "chart_of"]
 
-#: A coordinate has heavy tails if one of a few hundred points is so many spreads away.
+#: A coordinate has heavy tails if one of a few hundred points is this many spreads away.
 _FAR: Final = 6.0
 
 #: Below it, log and 1/x overflow.
@@ -31,7 +31,7 @@ _LOG_ROOT: Final = 0.5 * math.log(2 * math.pi)
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """With p = Phi(u), the normal law's distribution function, and the odds o = p/(1 - p).
+    """Coordinates u, with p = Phi(u), the normal distribution function, and o = p/(1 - p).
 
     x = low + (high - low) p between two bounds, x = low + scale o above one, x = high - scale/o
     below one, x = centre + scale (o - 1/o)/2 where `heavy`; x = u elsewhere.
@@ -49,7 +49,7 @@ class Chart:
 
         u = np.clip(points, *self._inside)
         odds = []  # their logarithms
-        with np.errstate(divide="ignore"):  # a point on a bound, but for the smallest of numbers
+        with np.errstate(divide="ignore"):  # a point on a bound, except for the smallest of numbers
             if (i := self._between).size:
                 odds.append((i, np.log((u[:, i] - self.low[i]) / (self.high[i] - u[:, i]))))
             if (i := self._above).size:
@@ -95,7 +95,7 @@ class Chart:
 
     @staticmethod
     def _tails(u: Floats, coordinates: Any) -> list[tuple[Any, Floats]]:
-        """Return coordinates with Phi(-|u|) there, or nothing if there are none of them."""
+        """Return coordinates with Phi(-|u|) there, or nothing if there are no such coordinates."""
         if not coordinates.size:
             return []
         from scipy.special import ndtr
@@ -137,7 +137,7 @@ class Chart:
 
 
 def chart_of(points: Floats, spread: Floats, low: Floats, high: Floats) -> Chart | None:
-    """Return a chart for a law with such bounds, from points of it; None where x itself will do."""
+    """Return a chart for a distribution with bounds, from its points; None if it needs no chart."""
     centre = np.median(points, axis=0)
     free = (low == -np.inf) & (high == np.inf)
     heavy = free & (np.abs(points - centre).max(axis=0) > _FAR * spread)

@@ -20,9 +20,9 @@ __all__ = ["Autoregression", "Level", "RandomWalk", "ScaledWalk", "accept"]
 class Level:
     """What a pilot found at one temperature: where the mass is, and how far to move.
 
-    The covariance there is root root^T; `step`, from 0 to 1, is the share of it that an
-    autoregressive move renews; `freedom` is inf for moves about a normal law, or the degrees of
-    freedom of Student's.
+    The covariance there is root root^T. `step`, from 0 to 1, is the share of it that an
+    autoregressive move renews. `freedom` is inf for moves about a normal distribution, or the
+    degrees of freedom of Student's distribution.
     """
 
     beta: float
@@ -77,7 +77,7 @@ class RandomWalk:
 
 @dataclass(frozen=True)
 class ScaledWalk:
-    """x' = x + spread Z, coordinate by coordinate, with a spread of the user's for each beta."""
+    """x' = x + spread Z, coordinate by coordinate, with the user's spread for each beta."""
 
     spread: Callable[[float], Any] | Any
 
@@ -110,10 +110,10 @@ class ScaledWalk:
 class Autoregression:
     """x' = m + sqrt(1 - s^2) (x - m) + s root Z: exact for N(m, root root^T) itself.
 
-    So only the rest of the density decides on acceptance, log f(x) - log N(x; m, root root^T),
-    which hardly varies where the tempered law is about normal: long moves, seldom rejected
-    (Neal 1998, section 5; the preconditioned Crank-Nicolson move about a fitted normal law).
-    About Student's law, which is a normal one of random scale, chains do not stick in tails.
+    So acceptance depends only on the rest of the density, log f(x) - log N(x; m, root root^T). It
+    hardly varies if the tempered distribution is about normal; then moves are long and seldom
+    rejected (Neal 1998, section 5; the preconditioned Crank-Nicolson move about a fitted normal).
+    With Student's distribution, a normal one of random scale, chains do not stick in tails.
     """
 
     levels: tuple[Level, ...]
@@ -134,7 +134,8 @@ def autoregress(
     noise = rng.standard_normal((m, d))
     before, nu = np.einsum("ij,ij->i", z, z), level.freedom
     if nu < np.inf:
-        # Student's law is a normal one with a random scale; this is the law of it at the point.
+        # Student's distribution is normal with a random scale; this is the scale's distribution
+        # given the point.
         noise *= np.sqrt((nu + before) / (2 * rng.standard_gamma((nu + d) / 2, m)))[:, None]
     moved = np.sqrt(1 - level.step**2) * z + level.step * noise
     after = np.einsum("ij,ij->i", moved, moved)

@@ -1,4 +1,4 @@
-"""Arms: what can be drawn from."""
+"""Arms: the unbiased estimators that a run draws from."""
 
 from croupier.arms.base import Arm, ArmLike, Guided, Learner, as_arms, scalar
 

@@ -1,4 +1,4 @@
-"""Arm: one unbiased estimator of the target quantity, normalised once to its batch form."""
+"""Arm: one unbiased estimator of the target quantity, converted once to its batch form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from croupier.errors import PlanError
 
 __all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "scalar"]
 
-#: The flags of code that is not run by a call.
+#: The flags of functions whose body does not run when they are called.
 _NOT_AT_ONCE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -24,21 +24,21 @@ class Guided(Protocol):
     """An arm whose draws depend on a state that comes with every batch, from its table."""
 
     def draw(self, rng: np.random.Generator, size: int, state: Any) -> Any:
-        """Return `size` values, unbiased whatever the state, or `Draws(values, extra=...)`."""
+        """Return `size` values, unbiased for every state, or `Draws(values, extra=...)`."""
 
 
 class Learner(Guided, Protocol):
     """An arm that learns from its own draws: VEGAS-like grids, adaptive proposals.
 
     A batch is drawn with the state that its arm had when the batch was decided, so each batch
-    stays unbiased; states advance in ticket order, so a replay is exact.
+    stays unbiased. States advance in ticket order, so a replay is exact.
     """
 
     def start(self) -> Any:
         """Return the state before any draw."""
 
     def learn(self, state: Any, extra: Any) -> Any:
-        """Return the next state from the `extra` of one call; must not change the old one."""
+        """Return the next state from the `extra` of one call; must not change the old state."""
 
 
 DrawFunction: TypeAlias = Callable[[np.random.Generator, int], Any]
@@ -46,15 +46,16 @@ DrawFunction: TypeAlias = Callable[[np.random.Generator, int], Any]
 
 @dataclass(frozen=True)
 class Arm:
-    """A callable ``(rng, size)`` that returns `size` values, with what is known of it.
+    """A callable ``(rng, size)`` that returns `size` values, with what is known about it.
 
     `draw` returns an array of `size` values, an array (size, d) for d quantities at once, or
     `Draws(values, costs)`; or it is a `Learner`. `bounds` and `cost_bounds` are the known ranges
-    of values and costs, for the policies that need them; of logs, `bounds` is the range of the
-    logs, and its low end may be -inf. `timeout` is how many seconds a batch
-    may take before the arm is taken to hang; it needs workers. Batches grow, to about 3 % of all
-    that was drawn before: be generous. `version` tells a stored run when an arm has changed
-    although its name has not; a callable object may have one as an attribute.
+    of values and costs, for the policies that need them. In a run of logs, `bounds` is the range
+    of the logs, and its low end may be -inf. `timeout` is the number of seconds that a batch may
+    take. A batch that takes longer ends the run with an error; this needs workers. Batches grow to
+    about 3 % of all that was drawn before, so choose a generous timeout. Change `version` when
+    the arm changes but keeps its name, so that a stored run notices; a callable object may have
+    `version` as an attribute.
 
     >>> import croupier as cr
     >>> coin = cr.Arm(lambda rng, size: rng.random(size) < 0.5, name="coin", bounds=(0, 1))
@@ -116,7 +117,7 @@ def scalar(function: Callable[[np.random.Generator], Any]) -> DrawFunction:
 
 @dataclass(frozen=True)
 class _OneAtATime:
-    # A class and not a closure, so that an arm made of a module's function can be pickled.
+    # A class and not a closure, so that the arm can be pickled.
     function: Callable[[np.random.Generator], Any]
 
     @property
@@ -207,7 +208,7 @@ def _check_callable(name: str | None, draw: Any, guided: bool) -> None:
 
 
 def _plainly_takes(draw: Any, arguments: int) -> bool:
-    """Tell whether it is beyond doubt: most arms are, and a signature takes a while to make."""
+    """Return whether the arguments clearly fit; this is faster than making a signature."""
     call = draw if isinstance(draw, FunctionType | MethodType) else type(draw).__call__
     function = call.__func__ if isinstance(call, MethodType) else call
     if not isinstance(function, FunctionType) or hasattr(draw, "__wrapped__"):

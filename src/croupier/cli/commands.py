@@ -43,7 +43,9 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="replace")  # where there is no ±, a ? is better than a traceback
+            reconfigure(
+                errors="replace"
+            )  # if the terminal has no ±, a ? is better than a traceback
     app()
 
 
@@ -74,10 +76,10 @@ def demo(
     ),
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Write no picture.")] = False,
     store: Annotated[
-        Path | None, typer.Option(help="A file for the run to survive in, and to go on with.")
+        Path | None, typer.Option(help="A file that keeps the run, so that it can continue.")
     ] = None,
 ) -> None:
-    """Price an Asian option with six arms, and say what that saved."""
+    """Price an Asian option with six arms, and show what this saved."""
     from croupier.examples import asian_option as asian
 
     console = Console(highlight=False)
@@ -101,7 +103,7 @@ def show(
         Path | None, typer.Option("--html", help="Write the result to this HTML page, too.")
     ] = None,
 ) -> None:
-    """Show a stored run: how far it is, whether it goes on, and its result so far."""
+    """Show a stored run: how far it is, whether it is still running, and its result so far."""
     console = Console(highlight=False)
     with errors_in_one_line():
         run = croupier.open_run(path)
@@ -127,7 +129,7 @@ def policies() -> None:
     console = Console(highlight=False)
     console.print(table)
     shared = ", ".join(field.name for field in dataclasses.fields(Bandit))
-    console.print(f"† and how its payoffs are made: {shared}", style="dim")
+    console.print(f"† and the parameters of its payoffs: {shared}", style="dim")
 
 
 def _print_result(console: Console, result: Result) -> None:
@@ -157,7 +159,7 @@ def _print_savings(console: Console, result: Result) -> None:
 
 
 def _parameters(policy: type[Policy]) -> str:
-    """Return a policy's own parameters with their defaults, and a dagger for those of bandits.
+    """Return the parameters of a policy with their defaults; a dagger marks a bandit policy.
 
     >>> from croupier.policies import UCB1, ExploreThenCommit
     >>> _parameters(ExploreThenCommit), _parameters(UCB1)

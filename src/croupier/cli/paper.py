@@ -22,9 +22,11 @@ Seed: TypeAlias = Annotated[int, typer.Option(min=0, help="Seed of the study.")]
 Threads: TypeAlias = Annotated[
     int | None, typer.Option(min=1, help="Threads; all cores if left out.")
 ]
-Fresh: TypeAlias = Annotated[bool, typer.Option("--fresh", help="Remove what the folder has.")]
+Fresh: TypeAlias = Annotated[
+    bool, typer.Option("--fresh", help="Remove the files in the folder first.")
+]
 PlotOnly: TypeAlias = Annotated[
-    bool, typer.Option("--plot-only", help="Draw again what the folder has.")
+    bool, typer.Option("--plot-only", help="Only draw the picture of the files again.")
 ]
 
 
@@ -53,7 +55,7 @@ def fig1(
     ] = None,
     runs: Annotated[float | None, typer.Option(help="Runs of every policy in a cell.")] = None,
     default_runs: Annotated[
-        float | None, typer.Option(help="Runs of croupier's default, if fewer; 0: without it.")
+        float | None, typer.Option(help="Runs of croupier's default, if fewer; 0 for none.")
     ] = None,
     horizon: Annotated[float | None, typer.Option(help="Draws of a run.")] = None,
     seed: Seed = 2014,
@@ -64,9 +66,9 @@ def fig1(
     fresh: Fresh = False,
     plot_only: PlotOnly = False,
 ) -> None:
-    """Figure 1: two arms, which policy wins where, and how fast the worse arm is left alone.
+    """Figure 1: two arms, which policy wins where, and how fast it leaves the worse arm.
 
-    The files grow cell by cell; after Ctrl-C the same command goes on.
+    The files grow cell by cell; after Ctrl-C the same command continues.
     """
     from croupier.paper import Figure1, TwoArms, figure1
     from croupier.paper.fig1_files import Files
@@ -114,12 +116,12 @@ def fig2(
     ] = None,
     contestant: Annotated[
         list[str] | None,
-        typer.Option(help="Who competes; may be repeated.", show_default="everybody"),
+        typer.Option(help="A contestant; may be repeated.", show_default="all"),
     ] = None,
     runs: Annotated[float | None, typer.Option(help="Runs of every contestant.")] = None,
     draws: Annotated[float | None, typer.Option(help="Draws of the longest runs.")] = None,
     width: Annotated[
-        float, typer.Option("--range", help="Payoffs are clipped at so many times the price.")
+        float, typer.Option("--range", help="Payoffs are clipped at this multiple of the price.")
     ] = 3.0,
     seed: Seed = 2014,
     out: Annotated[
@@ -129,9 +131,9 @@ def fig2(
     fresh: Fresh = False,
     plot_only: PlotOnly = False,
 ) -> None:
-    """Figure 2: the price of an option from 16 arms, and who needs how many draws for it.
+    """Figure 2: the price of an option from 16 arms, and how many draws each contestant needs.
 
-    The file grows by one contestant and strike at a time; after Ctrl-C the same command goes on.
+    The file grows by one contestant and strike at a time; after Ctrl-C the same command continues.
     """
     from croupier.paper import Figure2, OptionPrice, figure2
     from croupier.paper.fig2 import picture_of, sheet_of
@@ -162,7 +164,7 @@ def fig2(
 
 
 def _print_losses(console: Console, figure: Figure2, seconds: float | None = None) -> None:
-    """Print the loss of everybody after the most draws, and what that took."""
+    """Print the loss of every contestant after the most draws, and the time that it took."""
     from croupier.paper.fig2_picture import NAMES
     from croupier.views import formats
 
@@ -179,7 +181,7 @@ def _print_losses(console: Console, figure: Figure2, seconds: float | None = Non
     console.print(table)
     wall = "" if seconds is None else f", {formats.duration(seconds)} of wall time just now"
     console.print(
-        f"\nn times the mean squared error at n = {last:,}, to the variance of the best arm; "
+        f"\nn times the mean squared error at n = {last:,}, over the variance of the best arm; "
         f"{formats.count(study.runs, 'run')}\n"
         f"{formats.duration(sum(spent.values()))} of CPU time in all{wall}"
     )
@@ -191,20 +193,20 @@ def fig3(
         bool,
         typer.Option(
             "--full/--quick",
-            help="2000 runs of 1000 draws of the dearest arm, or 200 of 200, and smaller banks.",
+            help="2000 runs of 1000 draws of the most expensive arm, or 200 of 200.",
         ),
     ] = False,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Features as they are, not standardised.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Raw features, not standardised.")] = False,
     rows: Annotated[
         list[int] | None,
         typer.Option(help="Rows of a model; may be repeated.", show_default="5, 10 and 50", min=1),
     ] = None,
     runs: Annotated[float | None, typer.Option(help="Runs of every policy.")] = None,
-    draws: Annotated[float | None, typer.Option(help="Draws in the dearest arm's bank.")] = None,
+    draws: Annotated[
+        float | None, typer.Option(help="Draws in the bank of the most expensive arm.")
+    ] = None,
     budget: Annotated[
-        float | None, typer.Option(help="Length of a run, in draws of the dearest arm.")
+        float | None, typer.Option(help="Length of a run, in draws of the most expensive arm.")
     ] = None,
     seed: Seed = 2014,
     out: Annotated[
@@ -216,7 +218,7 @@ def fig3(
 ) -> None:
     """Figure 3: model evidence by annealed importance sampling, arms of very different cost.
 
-    The files grow model by model; after Ctrl-C the same command goes on.
+    The files grow model by model; after Ctrl-C the same command continues.
     """
     from croupier.paper import Annealing, Figure3, figure3
     from croupier.paper.fig3_files import Files
@@ -240,7 +242,7 @@ def fig3(
 
 
 def _print_evidence(console: Console, figure: Figure3) -> None:
-    """Print what the arms say of log Z, and how far each policy is from the best arm."""
+    """Print the estimates of log Z, and how far each policy is from the best arm."""
     from croupier.paper.fig3_study import COMBINED
 
     table = table_of("rows", "temperatures", "log Z", "error", "reference", right=(0, 1, 2, 3, 4))
@@ -248,7 +250,7 @@ def _print_evidence(console: Console, figure: Figure3) -> None:
         log_z, error = f"{arm.log_z:.4f}", f"{arm.error:.4f}"
         table.add_row(str(arm.rows), str(arm.temperatures), log_z, error, f"{arm.reference:.4f}")
     console.print(table)
-    console.print("\nCost times mean squared error at the end, that of the best arm being 1:\n")
+    console.print("\nCost times mean squared error at the end; the best arm has 1:\n")
     table = table_of("rows", "clock", "policy", *COMBINED, right=(0, 3, 4, 5))
     last = {(row.rows, row.clock, row.policy, row.combine): row.ratio for row in figure.curves}
     for rows, clock, policy in dict.fromkeys(key[:3] for key in last):
@@ -259,7 +261,7 @@ def _print_evidence(console: Console, figure: Figure3) -> None:
 
 
 def _print_wins(console: Console, figure: Figure1, seconds: float | None = None) -> None:
-    """Print which policy won how many cells, and what that took."""
+    """Print how many cells each policy won, and the time that it took."""
     from croupier.paper.fig1_study import DEFAULT, PAPER
     from croupier.views import formats
 

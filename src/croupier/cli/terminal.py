@@ -41,7 +41,7 @@ class Plotted(Protocol):
         """Return the picture."""
 
 
-#: An interrupted run may use so many seconds to come to its end; its store is whole at any time.
+#: An interrupted run has this many seconds to end; its store is complete at any time.
 _GRACE = 10.0
 
 #: The exit code of an interrupted command, by the signal that came last.
@@ -52,7 +52,7 @@ _interrupted_by = signal.SIGINT
 def signals_interrupt() -> Iterator[None]:
     """Let SIGTERM interrupt a run as Ctrl-C does, and end it by force after the grace time."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears of signals
+        yield  # only the main thread receives signals
         return
 
     def interrupt(number: int, _: object) -> None:
@@ -60,8 +60,8 @@ def signals_interrupt() -> Iterator[None]:
         _interrupted_by = signal.Signals(number)
         raise KeyboardInterrupt
 
-    # Python calls a handler between two of its own steps: an arm that is deep in other code has
-    # to be watched from a thread, which the system wakes.
+    # Python calls a handler only between two of its own steps. An arm may be inside other code
+    # for a long time, so a thread, which the system wakes, watches it.
     awake, wake = socket.socketpair()
     wake.setblocking(False)
     ended = threading.Event()
@@ -83,7 +83,7 @@ def signals_interrupt() -> Iterator[None]:
 
 
 def _end_by_force(awake: socket.socket, ended: threading.Event) -> None:
-    """Wait for a signal, then for the end of the run, and if that does not come, make it."""
+    """Wait for a signal, then for the end of the run; if the run does not end, end it."""
     with awake:
         number = awake.recv(1)
     if number and not ended.wait(_GRACE):
@@ -92,7 +92,7 @@ def _end_by_force(awake: socket.socket, ended: threading.Event) -> None:
 
 @contextmanager
 def errors_in_one_line() -> Iterator[None]:
-    """Turn what can go wrong into one line and an exit code: 2, or 130 for Ctrl-C, 143 for TERM."""
+    """Print an error in one line, and exit with the code 2, or 130 for Ctrl-C, 143 for TERM."""
     global _interrupted_by
     _interrupted_by = signal.SIGINT
     try:
@@ -108,7 +108,7 @@ def errors_in_one_line() -> Iterator[None]:
 
 
 def bar_or_lines() -> Callable[[str], None] | None:
-    """Return None for a bar where somebody watches, elsewhere what prints a line."""
+    """Return None for a bar in a terminal or notebook, otherwise a function that prints a line."""
     from croupier.views.live import interactive
 
     console = Console(stderr=True, highlight=False)

@@ -1,7 +1,7 @@
-"""Tally: the moments of one batch, safe at any offset and scale.
+"""Tally: the moments of one batch, exact at any offset and scale.
 
-Power sums are taken about the batch's first draw, in units of a power of two per component, so
-that neither a mean of 1e12 with a spread of 1 nor draws of 2^600 lose anything.
+Power sums are taken about the batch's first draw, in units of a power of two per component. So a
+mean of 1e12 with a spread of 1 loses no precision, and neither do draws of 2^600.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from croupier.errors import ArmError
 
 __all__ = ["FLAT", "TOO_FAR", "Tally", "exponent_of", "larger", "rescaled", "times_two_to"]
 
-#: The exponent of a component that has not varied yet: below that of every double.
+#: The exponent of a component that has not varied yet: below that of every floating-point number.
 FLAT: Final = -1100
 
-#: Draws up to 2**±120 are summed as they are: their fourth powers are far from overflow.
+#: Draws up to 2**±120 are summed without scaling: their fourth powers are far from overflow.
 _COMFORT: Final = 120
 _COMFORT_OF_SQUARES: Final = (2.0 ** (-2 * _COMFORT), 2.0 ** (2 * _COMFORT))
 
-#: Up to so many draws of vectors are summed side by side.
+#: At most this many draws of vectors are summed side by side.
 _FOLD: Final = 8
 
 #: Draws beyond this are refused: their differences would be close to overflow themselves.
@@ -40,8 +40,8 @@ Sums: TypeAlias = tuple[Any, Any, Any, Any]
 class Tally:
     """The power sums of one batch about its first draw, fed chunk by chunk.
 
-    Of a batch of numbers they are floats, of a batch of vectors arrays; the formulas are the same,
-    and floats are several times faster than arrays of one.
+    They are floats for a batch of numbers, and arrays for a batch of vectors. The formulas are the
+    same, and floats are several times faster than arrays of length 1.
 
     >>> tally = Tally()
     >>> tally.add(np.array([1.0, 2.0, 4.0, 1.0]), arm="a", ticket=0)
@@ -62,7 +62,7 @@ class Tally:
         self._plain = True  # ordinary numbers so far
 
     def add(self, values: Floats, *, arm: str, ticket: int) -> None:
-        """Add a chunk of shape (m,) or (m, d); an ArmError names the first value not finite."""
+        """Add a chunk of shape (m,) or (m, d); an ArmError names the first bad value."""
         if self.count == 0:
             self._begin(values, arm, ticket)
         elif values.shape[1:] != self._shape:
@@ -88,7 +88,7 @@ class Tally:
         return sums
 
     def _numbers(self, values: Floats) -> Sums | None:
-        """Return the power sums of ordinary numbers, None if there is anything special in them."""
+        """Return the power sums of ordinary numbers, None if some numbers are not ordinary."""
         away = values - self.origin
         squares = away.dot(away)
         if not squares < _COMFORT_OF_SQUARES[1]:
@@ -103,7 +103,7 @@ class Tally:
         return np.add.reduce(away), squares, dot(away), dot(squared)
 
     def _anything(self, values: Floats, arm: str, ticket: int) -> Sums:
-        """Return the power sums of vectors, or of numbers however large or small."""
+        """Return the power sums of vectors, or of numbers of any size."""
         sums = self._power_sums(values - self._origins(values))
         if self._flat:
             low, high = sums[1].min(), sums[1].max()
@@ -151,7 +151,7 @@ class Tally:
             begin = (self.exponent == FLAT) & (farthest != FLAT) & (np.abs(farthest) > _COMFORT)
         self._unit = np.where(begin, farthest, old)
         self._scaled = bool(self._unit.any())
-        # Sums of a component that has not begun are zero: there is nothing to rescale.
+        # The sums of a component that has not varied are zero: there is nothing to rescale.
         self._sums = rescaled(self._sums, np.where(self._sums[1] > 0, old - self._unit, 0))
         return self._power_sums(away)
 
@@ -201,15 +201,15 @@ class Tally:
 
 
 def _refuse(values: Floats, arm: str, ticket: int) -> NoReturn:
-    """Raise the error that names the first value which cannot be averaged."""
+    """Raise the error that names the first value that cannot be averaged."""
     good = np.abs(values) < TOO_FAR
     value, bad = values[~good][0], np.count_nonzero(~good)
     many = f" ({bad} of {values.size} values)" if bad > 1 else ""
     message = (
-        f"returned {value}{many}, too large for its powers to fit a double; rescale the draws"
+        f"returned {value}{many}, whose powers are too large; rescale the draws"
         if np.isfinite(value)
-        else f"returned {value}{many}; to drop it would bias the answer: "
-        "mend the arm, or return what the draw is worth"
+        else f"returned {value}{many}; without this draw the answer would be biased: "
+        "fix the arm, or return the value of the draw"
     )
     raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
@@ -230,7 +230,7 @@ def larger(x: Any, y: Any) -> Any:
 
 
 def times_two_to(x: Any, power: Any) -> Any:
-    """Return x 2^power; a power that is too small for a double gives zero."""
+    """Return x 2^power; a result that is too small for a floating-point number is zero."""
     if isinstance(power, int):
         return x * math.ldexp(1.0, power) if -1000 < power < 1000 else math.ldexp(x, power)
     return np.ldexp(x, power)

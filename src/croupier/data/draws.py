@@ -1,6 +1,6 @@
-"""What flows: Draws from an arm, the Batch that asked for them, the Outcome that is told.
+"""Draws from an arm, the Batch that asks for them, and the Outcome that is told.
 
-Values and costs are checked here, once, at the door; everything behind it trusts them.
+Values and costs are checked here, once; all other code trusts them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["Batch", "Draws", "Floats", "Outcome", "as_costs", "as_values"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-#: Costs are squared and summed: outside these limits a double would not hold the result.
+#: Costs are squared and summed: outside these limits a sum could overflow or underflow.
 _LEAST_COST: Final = 1e-150
 _MOST_COST: Final = 1e150
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What an arm returns when it reports its own costs: values, and what each of them cost.
+    """What an arm returns when it reports its own costs: values, and the cost of each.
 
-    `costs` is one number per draw, or a single number that each of the draws cost. `extra`, small
-    data of any kind, is what an arm that learns wants to learn from the draws. In a run with
-    ``log=True`` the draws are given as `log_values` in place of `values`.
+    `costs` is one number per draw, or one number that is the cost of each draw. `extra` is small
+    data of any kind from which an arm that learns will learn. In a run with ``log=True`` the draws
+    are given as `log_values` instead of `values`.
 
     >>> import numpy as np
     >>> def arm(rng, size):
@@ -47,10 +47,10 @@ class Draws:
     log_values: ArrayLike | None = None
 
 
-class Batch(NamedTuple):  # one is made per decision, in a quarter of a frozen dataclass's time
+class Batch(NamedTuple):  # made at every decision, and four times as fast as a frozen dataclass
     """`size` draws that are asked for at once, from one arm.
 
-    Their randomness comes from `rng()`, a function of (seed, ticket) alone. An arm is called
+    Their randomness comes from `rng()`, which depends only on (seed, ticket). An arm is called
     with at most `chunk` draws at a time, so that its arrays stay in the cache.
     """
 
@@ -62,22 +62,22 @@ class Batch(NamedTuple):  # one is made per decision, in a quarter of a frozen d
     state: Any = None
 
     def rng(self) -> np.random.Generator:
-        """Return the batch's own random generator, always from its beginning."""
+        """Return the batch's own random generator, always from its start."""
         return stream(self.seed, DRAWS, self.ticket)
 
 
-@dataclass(slots=True, eq=False)  # not frozen: one is made per batch, and freezing takes time
+@dataclass(slots=True, eq=False)  # not frozen: it is made for every batch, and freezing takes time
 class Outcome:
-    """What came of a batch: small, whatever its size.
+    """The result of a batch; it is small for batches of every size.
 
     `moments` has the rows mean, M2, M3, M4 (central sums), one column per component, about
     `origin` (the batch's first draw) and in units of ``2**exponent``. `extremes` are the draws
-    farthest from the mean among the first `inspected`, for the warnings about tails; `extra`
-    is what a policy or an arm digests from the draws. `scalar`: the arm returns numbers, not
-    vectors of length 1. `cost` is in the unit of the plan, `reported` what the arm says.
+    farthest from the mean among the first `inspected`, for the warnings about tails. `extra` is
+    what a policy or an arm computes from the draws. `scalar` means that the arm returns numbers,
+    not vectors of length 1. `cost` is in the unit of the plan, `reported` is what the arm reports.
 
-    Of logs, moments are those of the draws themselves, about an origin of 0; `extremes` and
-    `values` are logs.
+    In a run of logs, the moments are those of the draws themselves, about an origin of 0;
+    `extremes` and `values` are logs.
     """
 
     ticket: int
@@ -103,9 +103,10 @@ class Outcome:
 
 
 def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
-    """Return what an arm returned as float64 of shape (size,) or (size, d), or say what is wrong.
+    """Return what an arm returned as float64 of shape (size,) or (size, d), or raise an error.
 
-    `batch_moments.Tally`, which sums the moments, finds NaN and infinity at no extra cost.
+    NaN and infinity are found where the moments are summed (`batch_moments.Tally`), at no extra
+    cost.
 
     >>> as_values([True, False], 2, arm="coin", ticket=0)
     array([1., 0.])
@@ -122,8 +123,8 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
         raise refuse(f"returned None; return an array of {size} values")
     if _masked(raw):
         raise refuse(
-            "returned a masked array; to drop masked draws would bias the answer: "
-            "return every draw as a plain array (a draw that counts as nothing is a 0)"
+            "returned a masked array; without the masked draws the answer would be biased: "
+            "return every draw in a plain array (a draw that counts as nothing is a 0)"
         )
     if hasattr(raw, "__await__") or hasattr(raw, "__aiter__") or hasattr(raw, "__next__"):
         close = getattr(raw, "close", None)
@@ -151,12 +152,12 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
         raise refuse(_wrong_shape(values, size))
     if values.ndim == 2 and values.shape[1] == 0:
         raise refuse(f"returned an array of shape {values.shape}: no component to estimate")
-    # In the order of C: the order of memory is the order of a sum, and so a matter of bits.
+    # In C order: the order in memory is the order of summation, and so it changes the last bits.
     return values.astype(np.float64, order="C", copy=False)
 
 
 def _masked(raw: Any) -> bool:
-    # Whoever made a masked array has loaded numpy.ma; to load it only to ask takes 50 ms.
+    # If there is a masked array, numpy.ma is loaded; loading it only to find out takes 50 ms.
     masked = sys.modules.get("numpy.ma")
     return masked is not None and isinstance(raw, masked.MaskedArray)
 
@@ -185,7 +186,7 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
     array([2., 2., 2.])
     """
     if _masked(raw):
-        message = "reported costs in a masked array; report every cost in a plain one"
+        message = "reported costs in a masked array; report every cost in a plain array"
         raise ArmError(message, arm=arm, ticket=ticket, value=raw)
     try:
         costs = np.asarray(raw)
@@ -208,10 +209,13 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
     if not good.all():
         bad = costs[~good][0]
         message = (
-            f"reported a cost of {bad}; a cost must be a positive number: a draw that costs "
-            "nothing would be drawn for ever"
+            f"reported a cost of {bad}; a cost must be a positive number, because a run of "
+            "draws without a cost would never end"
         )
         if bad > 0:
-            message = f"reported a cost of {bad}, beyond {_LEAST_COST:g} to {_MOST_COST:g}"
+            message = (
+                f"reported a cost of {bad}; costs must lie between {_LEAST_COST:g} and "
+                f"{_MOST_COST:g}: use another unit"
+            )
         raise ArmError(message, arm=arm, ticket=ticket, value=float(bad))
     return costs

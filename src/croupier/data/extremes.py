@@ -1,4 +1,4 @@
-"""How heavy a tail is: the most extreme draws of an arm, and the Pareto shape fitted to them.
+"""How heavy a tail is: the most extreme draws of an arm, and a Pareto shape fitted to them.
 
 A shape k above 1/2 means an infinite variance: the error bar of such an arm cannot be trusted.
 """
@@ -15,13 +15,13 @@ from croupier.data.draws import Floats
 
 __all__ = ["Tail", "extremes_of", "pareto_shape"]
 
-#: How many draws of each end an outcome carries, and how many times as many an arm keeps. Of
-#: vectors fewer: a component more or less decides nothing, and all of them take time.
+#: How many draws of each end an outcome carries, and how many times as many an arm keeps. There
+#: are fewer for vectors: they have many components, and each of them takes time.
 _KEPT_PER_BATCH: Final = 64
 _KEPT_OF_VECTORS: Final = 32
 _KEPT_PER_ARM: Final = 4
 
-#: In place of -inf, the log of zero.
+#: Used instead of -inf, the log of zero.
 _MOST: Final = float(np.finfo(float).max)
 
 #: Fewer draws than this say nothing about a tail.
@@ -47,7 +47,7 @@ def _ends(values: Floats, times: int) -> Floats:
 
 
 class Tail:
-    """Both ends of all draws of an arm that were inspected, merged from its outcomes."""
+    """The two ends of all inspected draws of an arm, merged from its outcomes."""
 
     def __init__(self) -> None:
         self._parts: list[Floats] = []
@@ -59,7 +59,7 @@ class Tail:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Tail:
-        """Return the tail whose ``vars`` these are."""
+        """Return the tail with these ``vars``."""
         tail = cls()
         if vars(tail).keys() != state.keys():
             raise ValueError(f"not a tail: {', '.join(state)}")
@@ -81,10 +81,10 @@ class Tail:
             self._mark_gaps()
 
     def add_draws(self, values: Floats) -> None:
-        """Add single draws, as if each were the outcome of a batch."""
+        """Add single draws; each counts like the outcome of a batch."""
         most = 4 * _KEPT_PER_ARM * _KEPT_PER_BATCH
         while len(values):
-            room = most + 1 - self._waiting  # the draw after which one by one would be sorted
+            room = most + 1 - self._waiting  # after this draw, adding one by one would sort
             self.add(values[:room, None], len(values[:room]))
             values = values[room:]
 
@@ -99,7 +99,7 @@ class Tail:
         self._incomplete = []
 
     def shape(self) -> Floats:
-        """Return the Pareto shape of each component's heavier end; NaN where it is not known."""
+        """Return the Pareto shape of each component's heavier end; NaN if it is not known."""
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
         self._mark_gaps()
@@ -107,7 +107,7 @@ class Tail:
         return np.fmax(self._above(values, self._high), self._above(-values, -self._low))
 
     def shape_of_logs(self) -> Floats:
-        """Return the shape of draws whose logs these are, in units of the largest draw."""
+        """Return the shape of draws from their logs, in units of the largest draw."""
         if self.inspected < _LEAST_DRAWS:
             return self.shape()
         self._mark_gaps()

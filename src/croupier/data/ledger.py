@@ -2,7 +2,8 @@
 
 Moments are central sums M_r = sum (x - mean)^r, merged by Pébay's formulas (Sandia report
 SAND2008-6212, 2008). Draws are kept as differences from the first draw of the run, in units of a
-power of two per component (see `tally`); draws multiplied by a power of two give the same bits.
+power of two per component (see `batch_moments`); draws multiplied by a power of two give the same
+bits.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["TELLING", "Ledger", "Scale", "effective_df", "merge_moments"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
-#: log 100, and in place of no effective draw at all, so little of one that its mean is nothing.
+#: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
 _LEAST: Final = 1e-5
 
@@ -61,7 +62,7 @@ def _df(n: Any, m2: Any, m4: Any) -> Any:
     if isinstance(m2, np.ndarray):
         m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
     elif m2 == 0:
-        m2 = m4 = 1.0  # of an arm that has not varied, nothing is known
+        m2 = m4 = 1.0  # nothing is known about an arm that has not varied
     return larger(effective_df(n, m2, m4), 1.0)
 
 
@@ -73,7 +74,7 @@ def effective_df(n: Any, m2: Any, m4: Any) -> Any:
 
 
 class _Entry(Protocol):
-    """What a ledger books of an outcome."""
+    """The parts of an outcome that a ledger adds up."""
 
     @property
     def size(self) -> int: ...
@@ -156,7 +157,7 @@ class Ledger:
         return twin
 
     def informed(self, variance: Floats, df: Floats) -> Ledger:
-        """Return a copy that knows of another estimate of each variance, with its df, (K, d).
+        """Return a copy that includes another estimate of each variance, with its df, (K, d).
 
         The two are averaged by their degrees of freedom, which add up.
         """
@@ -168,7 +169,7 @@ class Ledger:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
-        """Return the ledger whose ``vars`` these are; `like` is one of as many arms."""
+        """Return the ledger with these ``vars``; `like` has the same number of arms."""
         ledger = cls(len(like), measured=like.measured, positive=like.positive)
         for name, mine in vars(ledger).items():
             its = state[name]
@@ -192,24 +193,25 @@ class Ledger:
     def variance(self) -> Floats:
         """Sample variances M2/(n - 1), zero for an arm with fewer than two draws.
 
-        Of draws that are never negative, at least n gap^2 where an arm has varied and its mean is
-        `gap` below what another arm is sure of: what was not seen in n draws has a probability of
-        about 1/n at most. An arm with m effective draws, (sum x)^2/sum x^2, is sure of its mean
-        times 100^(-1/sqrt(m)); of one draw, that is what Markov's inequality allows with 1 %.
+        If draws are never negative, an arm that has varied has a variance of at least n gap^2,
+        where its mean is `gap` below the mean that another arm is sure of: an event that was not
+        seen in n draws has a probability of at most about 1/n. An arm with m effective draws,
+        (sum x)^2/sum x^2, is sure of its mean times 100^(-1/sqrt(m)). For one draw, this is the
+        1 % of Markov's inequality.
         """
         return self._variance.copy()
 
     @property
     def sample_variance(self) -> Floats:
-        """Sample variances M2/(n - 1) as they are."""
+        """Sample variances M2/(n - 1), without this lower bound."""
         return np.asarray(self.moments[1] / np.maximum(self.count - 1, 1)[:, None])
 
     @property
     def df(self) -> Floats:
         """Effective degrees of freedom of each sample variance, from a shrunk kurtosis.
 
-        A variance is known the less well the heavier the tails: Var(s2)/V^2 is about
-        (kurtosis - 1)/n, so df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
+        Heavy tails make a variance harder to know: Var(s2)/V^2 is about (kurtosis - 1)/n, so
+        df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
         """
         return self._df.copy()
 
@@ -217,11 +219,12 @@ class Ledger:
     def price(self) -> Floats:
         """Cost per draw; NaN for an arm that was never drawn.
 
-        Reported costs: their mean. Measured times: weighted by the size of the call and without
-        the arm's first one, because a call for one draw mostly measures the call, and the first
-        one may measure a compiler; and until five calls were long enough to tell, at most twice
-        the arm's best pace, because the machine may have interrupted one of them. A plain mean
-        would lock out an arm for ever that was tried with single draws, or at a bad moment.
+        For reported costs it is their mean. Measured times are weighted by the size of the call,
+        because a call for one draw mostly measures the call. The arm's first call is left out,
+        because it may measure a compiler. Until five calls were long enough, the cost is at most
+        twice the arm's best pace, because the machine may have interrupted one of them. With a
+        plain mean, an arm that was tried with single draws, or at a bad moment, would never be
+        drawn again.
         """
         if self._even:
             return self._ones if self.fewest else np.where(self.count > 0, 1.0, np.nan)
@@ -360,7 +363,7 @@ class Ledger:
             self._allow_for_missed()
 
     def _allow_for_missed(self) -> None:
-        """Raise the variances of arms that have missed what others have seen: see `variance`."""
+        """Raise the variances of arms that have missed something: see `variance`."""
         s2, mean, n = self.sample_variance, self.mean, self.count[:, None]
         squares = s2 + mean * mean
         effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
@@ -377,7 +380,7 @@ class Ledger:
             self._df = np.ones((len(self), origin.size))
 
     def _fit(self, origin: Any, exponent: Any, moments: Any) -> Sums:
-        """Bring moments to this ledger's origin and unit, raising the unit where it must."""
+        """Convert moments to this ledger's origin and unit, and raise the unit if necessary."""
         assert self.origin is not None
         mine: Any = self.origin
         unit: Any = self.exponent

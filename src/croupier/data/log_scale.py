@@ -1,8 +1,8 @@
-"""Logs: draws that come as logarithms, and numbers that are given back as logarithms.
+"""Logs: draws that come as logarithms, and numbers that are returned as logarithms.
 
-A draw e^l with l = -5000 is no double, but 2^k y is, as the pair of a whole number k and a y of at
-most 1. That is the ledger's own way of keeping moments, in units of 2^k: see `ledger`. So
-everything behind this door works on draws of any size, and nothing over- or underflows.
+A draw e^l with l = -5000 is too small for a floating-point number. But it is 2^k y, with a whole
+number k and a y of at most 1. The ledger keeps its moments in the same way, in units of 2^k: see
+`ledger`. So all other code works on draws of any size, without overflow or underflow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["EMPTY", "LogTally", "arithmetic", "exp", "exp_of", "log_of", "relati
 
 Ints: TypeAlias = NDArray[np.int64]
 
-#: log 2 in two parts, the first with so few bits that k times it is exact (Cody and Waite 1980).
+#: log 2 in two parts. The first has few bits, so that k times it is exact (Cody and Waite 1980).
 _LN2: Final = float(np.log(2.0))
 _LN2_HIGH: Final = float.fromhex("0x1.62e42p-1")
 _LN2_LOW: Final = float.fromhex("0x1.fdf473de6af28p-22")
@@ -31,7 +31,7 @@ _LN2_LOW: Final = float.fromhex("0x1.fdf473de6af28p-22")
 #: The exponent of draws that are all zero: below that of any other.
 EMPTY: Final = -(2**30)
 
-#: The largest draw of a batch has a log within this, or a double would not tell it from the next.
+#: The log of the largest draw must lie within ± this; larger floats are too coarse.
 _MOST: Final = 5e8
 
 #: Draws that are smaller than this part of the largest one change no bit of a sum of them.
@@ -39,9 +39,9 @@ _NOTHING: Final = 2.0**-200
 
 
 def arithmetic(log: bool) -> AbstractContextManager[Any]:
-    """Return the arithmetic of a run: in one of logs, no word about under- and overflow.
+    """Return the arithmetic of a run. In a run of logs, numpy does not warn of under- and overflow.
 
-    There, what is too small for a double is zero, and what is too large is infinite.
+    There, too small numbers become zero and too large numbers infinite.
     """
     return np.errstate(under="ignore", over="ignore") if log else nullcontext()
 
@@ -63,7 +63,7 @@ class LogTally:
         self._shape: tuple[int, ...] = ()
 
     def add(self, logs: Floats, *, arm: str, ticket: int) -> None:
-        """Add a chunk of shape (m,) or (m, d); an ArmError names the first that is no log."""
+        """Add a chunk of shape (m,) or (m, d); an ArmError names the first that is not a log."""
         if self.count and logs.shape[1:] != self._shape:
             shapes = f"{self._shape}, then {logs.shape[1:]}"
             message = f"returned draws of shape {shapes} in one batch"
@@ -97,13 +97,13 @@ class LogTally:
 
 
 def _rows(tally: Tally) -> Any:
-    """Return the moments of a tally: numbers if it is one of numbers, which are faster."""
+    """Return the moments of a tally: plain numbers for a tally of numbers, which are faster."""
     moments = tally.moments()
     return moments.ravel().tolist() if isinstance(tally.exponent, int) else moments
 
 
 def _unit_of(top: float) -> tuple[float | None, Ints]:
-    """Return the k of the unit 2^k from the largest log, and it as an exponent; None: no log."""
+    """Return the k of the unit 2^k from the largest log, and its exponent; None if no log."""
     if top == -math.inf:
         return 0.0, np.full(1, EMPTY)
     if not -_MOST <= top <= _MOST:
@@ -122,7 +122,7 @@ def _units_of(top: Floats) -> tuple[Floats | None, Ints]:
 
 
 def _refuse(logs: Floats, arm: str, ticket: int) -> NoReturn:
-    """Raise the error that names the first value which is not the log of a draw."""
+    """Raise the error that names the first value that is not the log of a draw."""
     bad = ~(np.abs(logs) <= _MOST) & (logs != -np.inf)
     value, many = float(logs[bad][0]), int(np.count_nonzero(bad))
     shown = f"returned {value:g}" + (f" ({many} of {logs.size} values)" if many > 1 else "")
@@ -152,7 +152,7 @@ def log_of(scaled: Floats, exponent: Ints) -> Floats:
 
 
 def exp_of(scaled: Floats, exponent: Ints) -> Floats:
-    """Return scaled 2^exponent, zero or infinite where no double holds it.
+    """Return scaled 2^exponent; zero or infinite if it does not fit a floating-point number.
 
     >>> exp_of(np.array([0.5, 0.5]), np.array([3, -7213]))
     array([4., 0.])

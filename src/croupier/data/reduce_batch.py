@@ -1,4 +1,4 @@
-"""From the draws of a batch to its Outcome: the same bits wherever the draws were made."""
+"""From the draws of a batch to its Outcome: the same bits on every worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "chunks_of", "outcome_of"]
 
-#: So many draws of a batch are searched for extreme ones: a sample, at negligible cost.
+#: This many draws of a batch are searched for extreme draws: a sample, at negligible cost.
 _INSPECTED = 1_000
 
 #: A clock may stand still during a short call; a cost may not be zero.
@@ -62,10 +62,10 @@ def outcome_of(
     *,
     digest: Digest | None = None,
 ) -> Outcome:
-    """Reduce a batch to what is told: moments, costs, extremes, and what is digested.
+    """Reduce a batch to its outcome: moments, costs, extremes, and what a policy digests.
 
-    Draws are looked at before the next call of the arm, so an arm may return the same buffer
-    again and again.
+    Draws are read before the next call of the arm, so an arm may return the same buffer every
+    time.
     """
     arm, ticket = batch.arm, batch.ticket
     log = plan.log
@@ -75,7 +75,7 @@ def outcome_of(
     extremes: Floats | None = None
     inspected = 0
     learned: list[Any] = []
-    # A policy that clips its payoffs has said that it knows of draws outside of the bounds.
+    # If a policy clips its payoffs, draws outside the bounds are allowed.
     known = any(plan.bounds) and not plan.policy.get("clip", False)
     bounds = plan.bounds[plan.names.index(arm)] if known else None
     keep: list[Floats] | None = [] if plan.keep_values or digest else None
@@ -145,14 +145,14 @@ def outcome_of(
 
 
 def _given(draws: Draws, log: bool, arm: str, ticket: int) -> ArrayLike | None:
-    """Return the values of draws, or their logs where the run is one of logs."""
+    """Return the values of draws, or their logs in a run of logs."""
     wanted, other = (draws.log_values, draws.values) if log else (draws.values, draws.log_values)
     if other is None:
         return wanted
     if log:
-        message = "returned Draws(values=...) to a run of logs: give Draws(log_values=...)"
+        message = "returned Draws(values=...) in a run with log=True: return Draws(log_values=...)"
     else:
-        message = "returned Draws(log_values=...): say estimate(..., log=True) to average logs"
+        message = "returned Draws(log_values=...) in a run without log=True: give log=True"
     raise ArmError(message, arm=arm, ticket=ticket)
 
 
@@ -160,7 +160,7 @@ def _within(values: Floats, bounds: Range, arm: str, ticket: int) -> None:
     low, high = bounds
     if values.min() < low or values.max() > high:
         value = values.min() if values.min() < low else values.max()
-        message = f"returned {value}, outside of its bounds {bounds}: mend the arm or the bounds"
+        message = f"returned {value}, outside of its bounds {bounds}: fix the arm or the bounds"
         raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
 
@@ -168,7 +168,7 @@ def _reported(costs: ArrayLike | None, size: int, arm: str, ticket: int) -> Floa
     if costs is None:
         raise ArmError(
             "reports no cost, but the budget is a cost: return cr.Draws(values, costs), "
-            "or budget draws= or seconds=",
+            "or give draws= or seconds= instead of cost=",
             arm=arm,
             ticket=ticket,
         )

@@ -1,1 +1,1 @@
-"""Where batches are performed: in this process, in others, in threads, on Dask, Ray or MPI."""
+"""Where batches are performed: in this process, other processes, threads, Dask, Ray or MPI."""

@@ -1,4 +1,4 @@
-"""Staff: who performs the batches of a run, and how they are hired and dismissed."""
+"""Staff: the executors that perform the batches of a run, and how they start and end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Staff"]
 
 @dataclass(frozen=True)
 class Staff:
-    """Executors to send batches to: one that many workers share, or one for every worker.
+    """Executors for batches: one that all workers share, or one for every worker.
 
-    `hire` makes an executor; `rehire` says whether it can do so again when one broke, `own`
-    whether the run shuts it down. `dismiss` ends one at once, with all that it is doing. `solo`:
-    every executor is a single process, so that the driver knows which batch a death or a hang is
-    to be blamed on.
+    `hire` makes an executor. `rehire` says whether it can make a new one after a failure. `own`
+    says whether the run shuts the executor down. `dismiss` ends an executor at once, with all of
+    its work. `solo` means that every executor is a single process, so that the driver knows
+    which batch made the process die or hang.
     """
 
     workers: int

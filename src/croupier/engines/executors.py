@@ -1,7 +1,7 @@
-"""Where batches are performed, when not here: processes, threads, Dask, Ray, MPI.
+"""Executors that perform batches elsewhere: processes, threads, Dask, Ray, MPI.
 
-Any executor of ``concurrent.futures`` will do. An engine is one file and one line in `COUNTS`: how
-many workers one of its executors has.
+Any executor of ``concurrent.futures`` works. An engine is one file and one line in `COUNTS`. The
+line is a function that returns how many workers an executor of this engine has.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["COUNTS", "ExecutorLike", "Pool", "Staff", "staff_of"]
 
 ExecutorLike: TypeAlias = Executor | Callable[[], Executor]
 
-#: How many workers an executor has, asked engine by engine; None if it is another engine's.
+#: Each returns how many workers an executor has, or None if it belongs to another engine.
 COUNTS: Final[tuple[Callable[[Any], int | None], ...]] = (
     dask.count,
     ray.count,
@@ -31,9 +31,9 @@ COUNTS: Final[tuple[Callable[[Any], int | None], ...]] = (
 
 
 def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | None = None) -> Staff:
-    """Return who performs the batches: processes, or what an executor has.
+    """Return the staff that performs the batches: processes, or the workers of an executor.
 
-    An executor that does not say how many workers it has needs `workers` or `width`.
+    If an executor does not report its number of workers, give `workers` or `width`.
 
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> staff_of(None, lambda: ThreadPoolExecutor(3)).workers
@@ -43,12 +43,14 @@ def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | No
     if executor is None:
         return processes(1 if workers is None else workers)
     if workers is None and width is not None:
-        workers = max(1, width // 2)  # all that it would be asked for is the width
+        workers = max(1, width // 2)  # the number is used only to choose the width
     if isinstance(executor, type) or not hasattr(executor, "submit"):
         return _made_by(executor, workers)
     given: Any = executor
     if hasattr(given, "get_executor"):
-        raise PlanError(f"{given!r} is no executor, but has one: executor=client.get_executor()")
+        raise PlanError(
+            f"{given!r} is not an executor, but it has one: give executor=client.get_executor()"
+        )
     return Staff(
         _workers(given, workers), lambda: given, rehire=False, own=False,
         dismiss=standard.dismiss,
@@ -64,7 +66,7 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
     except TypeError as error:
         raise PlanError(f"{wanted} ({error})") from error
     if not hasattr(first, "submit"):
-        raise PlanError(f"{wanted}, which makes {first!r}")
+        raise PlanError(f"{wanted}, which returns {first!r}")
     spare = [first]
     return Staff(
         _workers(first, workers), lambda: spare.pop() if spare else factory(), rehire=True,
@@ -77,6 +79,6 @@ def _workers(executor: Any, workers: int | None) -> int:
     known = workers or next((one for one in counts if one), None)
     if known is None:
         raise PlanError(
-            f"how many workers has {executor!r}? give workers=, or the width that the plan is for"
+            f"the number of workers of {executor!r} is not known: give workers=, or width="
         )
     return known

@@ -13,10 +13,10 @@ __all__ = ["processes"]
 
 
 def processes(workers: int) -> Staff:
-    """Return `workers` processes, each with an executor of its own.
+    """Return `workers` processes, each with its own executor.
 
-    When a process of a shared pool dies, the pool breaks and everything that was out with it.
-    Alone, it takes only its own batch along, and there is no doubt about which one that was.
+    When a process of a shared pool dies, the pool breaks and all its batches are lost. When a
+    process with its own executor dies, only its own batch is lost, and it is known which one.
     """
     try:
         import loky
@@ -33,7 +33,7 @@ def processes(workers: int) -> Staff:
 
 
 def _begin() -> None:
-    """Begin a worker: an interrupt at the terminal is for the driver, who ends its workers."""
+    """Start a worker: it ignores Ctrl-C, because the driver handles it and ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     remote.watched_by_driver()
     remote.outlive_no_driver()

@@ -8,7 +8,7 @@ __all__ = ["count"]
 
 
 def count(executor: Any) -> int | None:
-    """Return how many processes an MPI pool has, once they have started."""
+    """Return how many processes an MPI pool has, after they have started."""
     if not type(executor).__module__.startswith("mpi4py.futures"):
         return None
     executor.bootup()

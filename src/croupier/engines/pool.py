@@ -1,7 +1,7 @@
 """Pool: the driver's side of any executor. Outcomes come back in the order of their tickets.
 
-Whatever time decides here, which worker performs a batch, in which company and how often, the
-outcome of a ticket is the same: it depends on the seed and the ticket alone.
+Measured times decide which worker performs a batch, and which batches travel together. They do
+not change the outcome of a ticket: it depends on the seed and the ticket alone.
 """
 
 from __future__ import annotations
@@ -38,29 +38,30 @@ if TYPE_CHECKING:
 
 __all__ = ["Pool"]
 
-#: A ticket is tried so often before it is blamed for the deaths of its workers.
+#: After its worker has died this many times, a ticket has failed.
 TRIES: Final = 3
 
-#: A task should last at least so many times what it takes to send one; short batches share one.
+#: A task should last at least this many times as long as a trip to a worker and back. Shorter
+#: batches share one task.
 _WORTH: Final = 10
 
-#: What a trip to a worker and back may be taken to last, in seconds, whatever was measured.
+#: Limits for the measured time of a trip to a worker and back, in seconds.
 _SHORTEST_TRIP: Final = 2e-4
 _LONGEST_TRIP: Final = 5e-3
 
-#: Nobody waits longer than this without looking up: some systems interrupt no wait that is longer.
+#: The longest single wait, in seconds: on some systems Ctrl-C does not interrupt a longer wait.
 _PATIENCE: Final = 1.0
 
-#: After an arm has failed, older tickets have so many seconds to come back.
+#: After an arm has failed, older tickets have this many seconds to come back.
 _LAST_WAIT: Final = 1.0
 
-#: So many executors in a row may break before they have taken a single task.
+#: At most this many executors in a row may break before they have taken a single task.
 _USELESS: Final = 3
 
 
 @dataclass(eq=False)
 class _Seat:
-    """An executor, the greeting that it has to answer first, and how many broke without a task."""
+    """An executor, the greeting that it must answer first, and how many broke without a task."""
 
     executor: Executor
     greeting: Future[Any]
@@ -69,7 +70,7 @@ class _Seat:
 
 @dataclass(eq=False)
 class _Task:
-    """Batches that travel together; `executor` is the one of the seat at that time."""
+    """Batches that travel together; `executor` is the executor of the seat at that time."""
 
     batches: Sequence[Batch]
     seat: _Seat
@@ -80,9 +81,9 @@ class _Task:
 class Pool:
     """Performs batches on the executors of a staff, and retries what dies with its worker.
 
-    A worker that dies does not end the run: its tickets are sent again, three times at most. An
-    arm that fails does, with an ArmError: that of the oldest ticket, if the older ones come back
-    in time to tell.
+    If a worker dies, its tickets are sent again; a ticket is tried three times at most. If an arm
+    fails, the run ends with an ArmError. It is the error of the oldest ticket that failed, as far
+    as older tickets come back in time.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Pool:
         return len(self._out)
 
     def submit(self, batch: Batch) -> None:
-        """Take a batch; a long one is sent at once, short ones wait for company."""
+        """Take a batch; a long batch is sent at once, short batches wait to travel together."""
         self._out.append(batch.ticket)
         self._waiting.append(batch)
         if self._seconds(batch) >= self._worth:
@@ -135,7 +136,7 @@ class Pool:
         return self._done.pop(ticket)
 
     def rest(self, seconds: float) -> Iterator[Outcome]:
-        """Return what else is finished, or will be within so many seconds; nothing is sent."""
+        """Return what else is finished, or will be within `seconds`; nothing is sent."""
         until = time.perf_counter() + seconds
         self._waiting.clear()
         while True:
@@ -152,12 +153,12 @@ class Pool:
                 yield outcome
 
     def close(self) -> None:
-        """Let the workers go; what they are still doing is ended, if they are ours."""
+        """Release the workers; if the run owns them, their work is ended."""
         for future in self._tasks:
             future.cancel()
         if self._staff.own and self._seats:
             idle = all(future.done() for future in self._tasks)
-            # Who is idle can be asked to leave; the others have to be made to.
+            # Idle workers can be asked to end; busy workers must be ended by force.
             leave = (lambda one: one.shutdown()) if idle else self._staff.dismiss
             with ThreadPoolExecutor(len(self._seats)) as all_at_once:
                 list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
@@ -167,7 +168,7 @@ class Pool:
     # -- the workers
 
     def _open(self) -> None:
-        """Hire the staff and send it the arms: what cannot be sent is refused here."""
+        """Start the workers and send them the arms; an arm that cannot be sent is refused here."""
         seats = self._staff.workers if self._staff.solo else 1
         if self._staff.solo:
             self._pack()
@@ -186,7 +187,7 @@ class Pool:
         self._worth = _WORTH * min(max(trip, _SHORTEST_TRIP), _LONGEST_TRIP)
 
     def _trip(self) -> float:
-        """Return how many seconds it takes to a worker and back."""
+        """Return how many seconds a trip to a worker and back takes."""
         self._sent += 1
         began = time.perf_counter()
         self._seats[0].executor.submit(remote.greet, self._key, None, self._sent).result()
@@ -218,7 +219,7 @@ class Pool:
         return greeting
 
     def _greeted(self, seat: _Seat) -> str:
-        """Return which process answered a greeting, or say why it cannot work for this run."""
+        """Return which process answered a greeting, or raise an error that says why it cannot."""
         try:
             where, wrong = seat.greeting.result()
         except (Exception, CancelledError) as error:
@@ -241,14 +242,14 @@ class Pool:
         return None
 
     def _replace(self, seat: _Seat, broken: Executor, error: BaseException | None) -> None:
-        """Put a new executor on a seat, unless that has been done already."""
+        """Put a new executor on a seat, unless this has been done already."""
         if seat.executor is not broken:
             return
         if not self._staff.rehire:
             tickets = ", ".join(str(ticket) for ticket in list(self._out)[:5])
             raise PlanError(
-                f"the executor broke while tickets {tickets} were out, and an instance cannot be "
-                f"made again ({_named(error)}): give a function that makes one, "
+                f"the executor broke while tickets {tickets} were out ({_named(error)}), and an "
+                "instance cannot be replaced: give a function that makes an executor, "
                 "such as executor=lambda: ProcessPoolExecutor(4)"
             )
         seat.useless += 1
@@ -262,13 +263,13 @@ class Pool:
     # -- out
 
     def _seconds(self, batch: Batch) -> float:
-        """Return how long a batch will take, as far as is known; infinity if it is not."""
+        """Return how many seconds a batch will take; infinity if this is not known."""
         if self._arms[batch.arm].timeout is not None or self._lost[batch.ticket]:
-            return math.inf  # travels alone, so that there is no doubt about whose fault it is
+            return math.inf  # travels alone, so that it is clear which batch failed
         return batch.size * self._pace.get(batch.arm, math.inf)
 
     def _ship(self) -> None:
-        """Send what is waiting, as far as there are seats."""
+        """Send the batches that are waiting, as long as there are free seats."""
         oldest_failed = min(self._failed, default=math.inf)
         while (
             self._waiting
@@ -293,7 +294,7 @@ class Pool:
         task = _Task(batches, seat, seat.executor, time.perf_counter())
         try:
             future = seat.executor.submit(*call)
-        except Exception as error:  # it broke, or was shut down, since we looked
+        except Exception as error:  # it broke, or was shut down, a moment ago
             self._waiting.extendleft(reversed(batches))
             self._replace(seat, seat.executor, error)
             return
@@ -303,7 +304,7 @@ class Pool:
     # -- back
 
     def _collect(self, *, wait: bool, patience: float = _PATIENCE) -> None:
-        """Take in what has arrived; if wanted, wait for something to."""
+        """Take in what has arrived; with `wait`, wait for something to arrive."""
         if wait and self._arrived.empty():
             with suppress(Empty):
                 self._settle(self._arrived.get(timeout=min(patience, self._end_hung())))
@@ -311,7 +312,7 @@ class Pool:
             self._settle(self._arrived.get())
 
     def _settle(self, future: Future[Any]) -> None:
-        """Take in what came of a task."""
+        """Take in the reply of a task."""
         task = self._tasks.pop(future, None)
         if task is None:  # a greeting
             return
@@ -341,7 +342,7 @@ class Pool:
             self._pace[batch.arm] = came.seconds / came.size
 
     def _fail(self, batch: Batch, why: Failure | str) -> None:
-        """Remember that a batch failed for good; the run has little patience from now on."""
+        """Remember that a batch has failed; from now on the run waits only a short time."""
         if isinstance(why, Failure):
             error = why.error()
         else:
@@ -352,12 +353,12 @@ class Pool:
     def _bury(self, task: _Task, error: BaseException) -> None:
         """Send the batches of a dead worker again, one by one."""
         if isinstance(error, BrokenExecutor):
-            task.seat.useless = -1  # it was of some use: blame the batch, not the executor
+            task.seat.useless = -1  # it took a task, so the batch is to blame, not the executor
             self._replace(task.seat, task.executor, error)
         for batch in reversed(task.batches):
             self._again(batch, _named(error))
             if isinstance(error, BrokenExecutor) and self._lost[batch.ticket] == TRIES - 1:
-                # All that was out fails together: who fails alone is the one to blame.
+                # All batches that were out fail together. The one that fails alone is to blame.
                 self._suspects.add(batch.ticket)
 
     def _again(self, batch: Batch, cause: str) -> None:
@@ -365,17 +366,17 @@ class Pool:
         if self._lost[batch.ticket] >= TRIES:
             self._fail(
                 batch,
-                f"its worker died {TRIES} times at this batch of {batch.size} ({cause}); "
-                "does it run out of memory, or crash in compiled code?",
+                f"its worker died {TRIES} times at this batch of {batch.size} ({cause}); check "
+                "whether the arm runs out of memory, or crashes in compiled code",
             )
         else:
             self._waiting.appendleft(batch)
 
     def _end_hung(self) -> float:
-        """Give up on batches that are beyond their timeout; return how long to wait at most."""
+        """Fail the batches that are beyond their timeout; return how long to wait at most."""
         patience = min(_PATIENCE, max(0.0, self._impatient - time.perf_counter()))
         if not self._staff.solo:
-            return patience  # workers of others watch the time themselves
+            return patience  # the workers of a shared executor watch the time themselves
         now = time.perf_counter()
         for future, task in self._tasks.items():
             batch = task.batches[0]
@@ -395,9 +396,9 @@ def _blob(kit: Kit) -> bytes:
             remote.dumps(arm)
         except Exception as error:
             raise PlanError(
-                f"arm {name!r} cannot be sent to another process ({_named(error)}): let it hold "
-                "plain data and open files and connections when it is called, or use threads, "
-                "executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
+                f"arm {name!r} cannot be sent to another process ({_named(error)}): keep only "
+                "plain data in it and open files and connections when it is called, or use "
+                "threads, executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
             ) from error
     return remote.dumps(kit)
 
@@ -422,15 +423,15 @@ def _opened(batch: Batch, packed: bytes) -> Outcome | Failure:
 
 def _unloadable(wrong: str) -> str:
     return (
-        f"the arms cannot be loaded on a worker ({wrong}): what they import must be installed "
-        "there, or be defined in the script itself"
+        f"the arms cannot be loaded on a worker ({wrong}): install there what they import, or "
+        "define it in the script itself"
     )
 
 
 def _unusable(error: BaseException | None) -> PlanError:
     return PlanError(
-        f"the workers cannot work ({_named(error)}): is croupier installed where they run, in "
-        "this version, and is the executor still open?"
+        f"the workers cannot work ({_named(error)}): check that croupier is installed where they "
+        "run, in this version, and that the executor is still open"
     )
 
 

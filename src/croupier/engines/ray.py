@@ -12,10 +12,10 @@ __all__ = ["RayExecutor", "count"]
 
 
 class RayExecutor(Executor):
-    """Sends calls to Ray as tasks; `options` are those of a Ray task, such as ``num_cpus=4``.
+    """Sends calls to Ray as tasks; `options` are options of a Ray task, such as ``num_cpus=4``.
 
-    Ray is started on this machine unless it runs already (``ray.init("auto")`` for a cluster). A
-    worker that dies is croupier's to deal with: Ray does not repeat the task.
+    Ray is started on this machine unless it runs already (``ray.init("auto")`` for a cluster). If
+    a worker dies, croupier sends the task again; Ray does not repeat it.
 
     >>> from croupier.engines.ray import RayExecutor
     >>> executor = RayExecutor(num_cpus=1)  # doctest: +SKIP
@@ -36,7 +36,7 @@ class RayExecutor(Executor):
 
     @property
     def workers(self) -> int:
-        """How many tasks the cluster works on at once, by its processors."""
+        """The number of tasks that the cluster works on at once, from its processors."""
         cpus = self._ray.cluster_resources().get("CPU", 1.0)
         return max(1, int(cpus / self._cpus)) if self._cpus else int(cpus)
 
@@ -49,7 +49,7 @@ class RayExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for the calls that are out, or end them; Ray itself goes on."""
+        """Wait for the calls that are out, or end them; Ray itself keeps running."""
         for ref in list(self._refs.values()):
             if wait:
                 self._ray.wait([ref])

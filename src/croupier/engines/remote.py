@@ -1,7 +1,7 @@
-"""The worker's side: bytes in, bytes out, and nothing is ever raised across the boundary.
+"""The worker's side: it takes bytes and returns bytes, and never raises an exception.
 
-An exception that cannot be unpickled would break the pool it comes back to, so all that crosses
-is made of plain data, and pickled here, where a failure can still be reported.
+An exception that cannot be unpickled would break the pool. So a worker returns only plain data,
+and pickles it here, where a failure can still be reported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Kit(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """An exception as plain data; `fatal` is False where the machinery failed, not the arm."""
+    """An exception as plain data; `fatal` is False if the worker failed and not the arm."""
 
     message: str
     arm: str
@@ -57,12 +57,12 @@ class Failure(NamedTuple):
 _KITS: dict[str, Kit] = {}
 _KEPT: Final = 8
 
-#: So long after its reply a worker with a hung thread ends: time enough for the reply to leave.
+#: A worker with a hung thread ends this many seconds after its reply, so that the reply can leave.
 _LAST_WORDS: Final = 1.0
 
 
 def dumps(thing: Any) -> bytes:
-    """Pickle a thing; lambdas, closures and what a script defines, where cloudpickle is there."""
+    """Pickle a thing; with cloudpickle also lambdas, closures and functions of a script."""
     try:
         import cloudpickle
     except ImportError:
@@ -79,34 +79,34 @@ def keep(key: str, kit: Kit) -> None:
 
 
 def forget(key: str) -> None:
-    """Forget a kit that was for a run which is over."""
+    """Forget the kit of a run that is over."""
     _KITS.pop(key, None)
 
 
 def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, str | None]:
     """Load a kit if one is sent; return which process this is, and what went wrong.
 
-    `sending` makes each call unlike all others, for engines that give equal calls one answer.
+    `sending` makes each call different, because some engines answer equal calls only once.
     """
     try:
         if blob is not None:
             keep(key, pickle.loads(blob))
-    except BaseException as error:  # whatever a foreign object does when it is unpickled
+    except BaseException as error:  # an object may raise anything when it is unpickled
         return here(), f"{type(error).__name__}: {_text(error)}"
     return here(), None
 
 
 def here() -> str:
-    """Return the name of this process, unlike that of any other on any machine."""
+    """Return a name of this process that no other process on any machine has."""
     return f"{platform.node()}/{os.getpid()}"
 
 
 def work(
     key: str, blob: bytes | None, batches: bytes, sending: int = 0
 ) -> list[bytes] | str | None:
-    """Perform batches and return what came of each, or what could not be loaded.
+    """Perform batches and return the result of each, or a text that says what cannot be loaded.
 
-    None: this process does not know the kit, send it along.
+    None means that this process does not know the kit, and that it must be sent, too.
     """
     if blob is not None and key not in _KITS:
         _, wrong = greet(key, blob)
@@ -137,18 +137,18 @@ def _attempt(kit: Kit, batch: Batch) -> Outcome | Failure:
         return _failure(batch, error)
 
 
-#: Whether the driver watches the time itself: it does where a process works for it alone.
+#: Whether the driver watches the time itself: it does if a process works only for this driver.
 _ended_by_driver = False
 
 
 def watched_by_driver() -> None:
-    """Leave it to the driver to end batches that hang: it can kill, whatever holds the GIL."""
+    """Let the driver end batches that hang: it can kill a process even if the GIL is held."""
     global _ended_by_driver
     _ended_by_driver = True
 
 
 def _in_time(kit: Kit, arm: Arm, batch: Batch, seconds: float) -> Outcome | Failure:
-    """Perform a batch in a thread; give up on it, and then on this process, when it hangs."""
+    """Perform a batch in a thread; if it hangs, report it and then end this process."""
     came: list[Outcome | Failure] = []
 
     def attempt() -> None:
@@ -170,7 +170,10 @@ def _in_time(kit: Kit, arm: Arm, batch: Batch, seconds: float) -> Outcome | Fail
 
 def too_long(seconds: float) -> str:
     """Return what is wrong with a batch that hangs."""
-    return f"a batch took longer than its timeout of {seconds:g} s; mend the arm or allow it more"
+    return (
+        f"a batch took longer than its timeout of {seconds:g} s; fix the arm, or give it a "
+        "larger timeout"
+    )
 
 
 def _failure(batch: Batch, error: BaseException) -> Failure:
@@ -178,7 +181,7 @@ def _failure(batch: Batch, error: BaseException) -> Failure:
     if isinstance(error, ArmError):
         message = str(error).removeprefix(f"arm {error.arm!r}, ticket {error.ticket}: ")
         return Failure(message, batch.arm, batch.ticket, _plain(error.value), text)
-    fatal = not isinstance(error, KeyboardInterrupt)  # somebody stopped the worker, not the arm
+    fatal = not isinstance(error, KeyboardInterrupt)  # the worker was stopped; the arm did not fail
     named = str(error) if isinstance(error, CroupierError) else f"{type(error).__name__}: {error}"
     return Failure(f"failed on its worker, {named}", batch.arm, batch.ticket, None, text, fatal)
 
@@ -194,7 +197,7 @@ def _packed(batch: Batch, came: Outcome | Failure) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that any process can read: a number or a short text, else its description."""
+    """Return a value that any process can read: a number, a short text, or its description."""
     if value is None or type(value) in (bool, int, float):
         return value
     return value if type(value) is str and len(value) < 1000 else _text(value, reprlib.repr)

@@ -1,4 +1,4 @@
-"""Workers: what performs a batch. Here, and in the loop, are the only clocks."""
+"""Workers perform batches. The only clocks are here and in the loop of the run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) ->
 
 
 def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
-    """Call the arm for one chunk after the other, timing nothing but the calls."""
+    """Call the arm for one chunk after the other, and time only these calls."""
     clock = time.perf_counter if plan.clock == "wall" else time.process_time
     draw, rng = arm.call(batch.state), batch.rng()
     left = batch.size
@@ -43,7 +43,7 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
             returned = draw(rng, size)
         except (Exception, SystemExit) as error:
             if isinstance(error, ArmError) and error.ticket is None:
-                # It knows what is wrong, not its ticket, nor its name in this run.
+                # The error says what is wrong; the ticket and the name in this run are added.
                 raise error.at(batch.ticket, batch.arm) from error
             message = f"raised {type(error).__name__}: {error}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
@@ -53,9 +53,9 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
 
 
 class Engine(Protocol):
-    """What the loop gives batches to, and takes outcomes from in the order of their tickets.
+    """Takes batches from the loop, and returns outcomes in the order of their tickets.
 
-    `keep` is called with every outcome as soon as it is there, in whatever order.
+    `keep` is called with every outcome as soon as it arrives, in the order of arrival.
     """
 
     keep: Callable[[Outcome], None]
@@ -70,10 +70,10 @@ class Engine(Protocol):
         """Return the outcome of the oldest batch that is out."""
 
     def rest(self, seconds: float) -> Iterator[Outcome]:
-        """Give up what is out, but for what is finished or will be within so many seconds."""
+        """Return what is finished, or will be within `seconds`; give up the other batches."""
 
     def close(self) -> None:
-        """Let go of everything that the engine holds."""
+        """Release everything that the engine holds."""
 
 
 class Serial:
@@ -88,7 +88,7 @@ class Serial:
         return len(self._queue)
 
     def submit(self, batch: Batch) -> None:
-        """Take a batch; nothing is drawn before `next` wants it."""
+        """Take a batch; it is drawn only when `next` is called."""
         self._queue.append(batch)
 
     def next(self) -> Outcome:
@@ -100,9 +100,9 @@ class Serial:
         return outcome
 
     def rest(self, seconds: float) -> Iterator[Outcome]:
-        """Give up what is out: nothing of it has been drawn."""
+        """Give up the batches that are out: none of them has been drawn."""
         self._queue.clear()
         yield from ()
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """There is nothing to release."""

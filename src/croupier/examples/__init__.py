@@ -1,1 +1,1 @@
-"""Problems that croupier is shown with."""
+"""Example problems for croupier."""

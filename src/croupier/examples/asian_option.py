@@ -1,4 +1,4 @@
-"""The demo: an arithmetic Asian call, priced by arms that nobody would rank beforehand.
+"""The demo: an arithmetic Asian call, priced by arms that are hard to rank beforehand.
 
 Under Black and Scholes the logarithm of the asset is a Brownian motion with drift, seen at
 `FIXINGS` equal steps; the option pays max(mean of the fixings - STRIKE, 0). That price has no
@@ -35,16 +35,16 @@ TITLE: Final = (
     f"The price of an arithmetic Asian call: spot {SPOT:g}, strike {STRIKE:g}, {FIXINGS} fixings"
 )
 
-#: The price by numerical integration, one fixing at a time; the tests do it again.
+#: The price by numerical integration, one fixing at a time; the tests compute it again.
 PRICE: Final = 4.183866
 
-#: How far importance sampling pushes the Brownian motion, over the whole of [0, MATURITY].
+#: How far importance sampling moves the Brownian motion, over the whole interval [0, MATURITY].
 DRIFT: Final = 1.0
 
-#: In how many equally likely slices the stratified arm cuts the direction that matters.
+#: The number of equally likely slices into which the stratified arm cuts the main direction.
 STRATA: Final = 64
 
-#: So many draws of the stratified arm at a time have their paths in the processor's cache.
+#: The stratified arm makes this many draws at a time, so that their paths fit into the cache.
 _BLOCK: Final = 50
 
 _STEP: Final = MATURITY / FIXINGS
@@ -52,7 +52,7 @@ _TIMES: Final[Floats] = np.linspace(_STEP, MATURITY, FIXINGS)
 _DISCOUNT: Final = exp(-RATE * MATURITY)
 _MEDIAN: Final[Floats] = log(SPOT) + (RATE - VOLATILITY**2 / 2) * _TIMES
 
-#: The direction u of the increments on which alone the geometric mean depends: n, n-1, ..., 1.
+#: The geometric mean depends only on this direction u of the increments: n, n-1, ..., 1.
 _WEIGHTS: Final[Floats] = np.arange(FIXINGS, 0.0, -1.0)
 _DIRECTION: Final[Floats] = _WEIGHTS / np.sqrt(_WEIGHTS @ _WEIGHTS)
 
@@ -68,7 +68,7 @@ def log_path(z: Floats) -> Floats:
 
 
 def arithmetic(path: Floats) -> Floats:
-    """Return the discounted payoff e^(-rT) max(mean S - K, 0), of which we want the mean."""
+    """Return the discounted payoff e^(-rT) max(mean S - K, 0); its mean is the price."""
     return np.asarray(_DISCOUNT * np.maximum(np.exp(path).mean(axis=1) - STRIKE, 0.0))
 
 
@@ -92,7 +92,7 @@ _GEOMETRIC_PRICE: Final = geometric_price()
 
 
 def likelihood_ratio(z: Floats) -> Floats:
-    """Return the density of z ~ N(0, 1) over that of z ~ N(a, 1): exp(n a^2/2 - a sum z)."""
+    """Return the density of N(0, 1) at z divided by that of N(a, 1): exp(n a^2/2 - a sum z)."""
     a = DRIFT * sqrt(_STEP)
     return np.asarray(np.exp(FIXINGS * a * a / 2 - a * z.sum(axis=1)))
 
@@ -160,7 +160,7 @@ def price(
     progress: bool | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> Result:
-    """Price the option with all arms in so many seconds.
+    """Price the option with all arms in `seconds`.
 
     >>> price(0.2, seed=7).stopped
     'seconds'
@@ -170,7 +170,7 @@ def price(
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another way to the same standard error: its cost, and that over the cost of the run."""
+    """Another way to the same standard error: its cost, and its cost divided by the run's cost."""
 
     name: str
     cost: float
@@ -178,13 +178,13 @@ class Alternative:
 
 
 def alternatives(result: Result) -> list[Alternative]:
-    """Return what the standard error of a run would have cost otherwise, the cheapest way first.
+    """Return what the standard error of a run costs in other ways, the cheapest way first.
 
-    Of n draws an arm alone has the variance V_k/n, at the cost d_k n: it needs d_k V_k/stderr^2.
+    One arm with n draws has the variance V_k/n at the cost d_k n, so it needs d_k V_k/stderr^2.
     A round of one draw from each of K arms costs d_1 + ... + d_K. The plain mean of a round has
     the variance (V_1 + ... + V_K)/K^2, and 1/(1/V_1 + ... + 1/V_K) if it is weighted by inverse
-    variances, which nobody knows beforehand. V_k and d_k are what the run itself found; an arm
-    that has not varied says nothing about its own way, nor about an even split.
+    variances, which are not known beforehand. V_k and d_k are the estimates of the run itself. If
+    an arm has not varied, its own cost and the cost of an even split are not known.
     """
     rows = [row for row in result.arms if row.variance]
     V = np.array([row.variance for row in rows])

@@ -1,4 +1,4 @@
-"""Suspicion: what the densities at the points of a family tell of mistakes in it."""
+"""Warnings about mistakes in a family, from the densities at its points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from croupier.importance.points import log_mixture
 
 __all__ = ["density_warnings"]
 
-#: Standard errors beyond which something is said: a chance of one in two million.
+#: There is a warning beyond this many standard errors: a chance of one in two million.
 _BEYOND: Final = 5.0
 
-#: A mean of p/q that differs from 1 by less than this is nothing that anybody would mind.
+#: If the mean of p/q differs from 1 by less than this, the difference does not matter.
 _GAP: Final = 1e-3
 
-#: Places where p is 0 that no draw has shown may put the mean above 1 by 20/n, once in e^20.
+#: If p is 0 in places that no draw has shown, the mean may exceed 1 by 20/n, once in e^20 runs.
 _UNSEEN: Final = 20.0
 
 
@@ -30,13 +30,13 @@ def density_warnings(
     *,
     normalised: bool,
 ) -> list[str]:
-    """Return what is wrong with a family, as far as its points can tell; nothing if all is well.
+    """Return warnings about a family, as far as its points show them; an empty list if none.
 
     Under the mixture q of what was drawn, q_j/q has the mean 1 for every proposal whose points
     follow its density, and p/q has the mean 1 if p is normalised and the mixture reaches all of
     it. `log_p` (n,) and `log_q` (n, J) are log densities, `source` (n,) the proposals that drew.
-    For any two proposals, q_j/q has the same mean over the points of q_k as q_k/q over those of
-    q_j: where that fails most is the proposal to blame.
+    For any two proposals, q_j/q has the same mean over the points of q_k as q_k/q over the points
+    of q_j. The proposal for which this fails most is probably wrong.
 
     >>> rng = np.random.default_rng(7)
     >>> x = np.concatenate((rng.normal(0, 1, 500), rng.normal(2, 1, 500)))
@@ -67,7 +67,7 @@ def density_warnings(
             found.append(
                 f"no proposal reaches all of the target: the mean of p/mixture is {mean[0]:.4g} "
                 f"where it must be 1, so {1 - mean[0]:.3g} of the target was never drawn: "
-                "add a wider proposal, or mend a density that is not normalised"
+                "add a wider proposal, or fix a density that is not normalised"
             )
         elif mean[0] > 1 + max(_BEYOND * float(error[0]), _GAP, _UNSEEN / len(source)):
             found.append(
@@ -78,7 +78,7 @@ def density_warnings(
 
 
 def _stratified(x: Floats, source: np.ndarray, drawn: np.ndarray) -> tuple[Floats, Floats]:
-    """Return the means of x (n, ...) over all points, and their errors: the counts are fixed."""
+    """Return the means of x (n, ...) over all points, and their errors for fixed counts."""
     variance = np.zeros(x.shape[1:])
     for j in drawn:
         part = x[source == j]
@@ -87,9 +87,9 @@ def _stratified(x: Floats, source: np.ndarray, drawn: np.ndarray) -> tuple[Float
 
 
 def _to_blame(H: Floats, source: np.ndarray, drawn: np.ndarray) -> list[int]:
-    """Return the proposals whose means differ most from what they are the other way round.
+    """Return the proposals whose means differ most from the means in the other direction.
 
-    Of two proposals nobody can tell which one errs.
+    If there are only two proposals, it cannot be seen which one is wrong.
     """
     mean = np.array([H[source == j].mean(axis=0) for j in drawn])
     error2 = np.array([H[source == j].var(axis=0, ddof=1) / np.sum(source == j) for j in drawn])

@@ -1,4 +1,4 @@
-"""Family: one integrand against one target, and the proposals that can be drawn from instead."""
+"""Family: one integrand and one target, and several proposals to draw from."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ __all__ = ["Family"]
 
 
 class Family:
-    """An integrand f against a target density p, with J proposals q_j to draw from.
+    """An integrand f and a target density p, with J proposals q_j to draw from.
 
-    What is estimated is the integral of f p. Every proposal is an arm with the draws f p/q_j,
-    see `arms`; `estimate` draws from all of them at once and does far better than any one arm.
+    A family estimates the integral of f p. Every proposal is an arm with the draws f p/q_j, see
+    `arms`. `estimate` draws from all proposals at once and is far better than any single arm.
 
     Args:
         target: log p(x) at n points, an array (n,), or a frozen distribution of scipy.stats.
         proposals: A mapping name -> proposal, or a sequence. A proposal is a frozen distribution
             of scipy.stats, a pair of functions ``(sample(rng, size), logpdf(x))``, or a `Normal`.
-        f: The integrand, a function of n points; without it f = 1, and what is estimated is the
-            integral of p: fold an integrand that underflows into the target.
-        normalised: Whether p integrates to 1, which lets gaps in the proposals be seen. A
-            distribution does; of a function it is not assumed.
-        costs: What a draw of each proposal costs, by name or in their order, for a budget of cost.
+        f: The integrand, a function of n points. Without it f = 1, and the integral of p is
+            estimated. If an integrand underflows, put it into the target.
+        normalised: Whether p integrates to 1. Then croupier can see gaps in the proposals. A
+            distribution is normalised; a function is assumed not to be.
+        costs: What a draw of each proposal costs, by name or in their order, for `cost=`.
 
     >>> from scipy.stats import norm
     >>> family = Family(norm(0, 1), {"here": norm(0, 1), "there": norm(2, 1)}, lambda x: x > 2)
@@ -96,12 +96,12 @@ class Family:
         names: Sequence[str] | None = None,
         costs: Mapping[str, float] | Sequence[float] | None = None,
     ) -> Family:
-        """Return a family for E f(x) with x standard normal: proposals of the same normals, moved.
+        """Return a family for E f(x), x standard normal; the proposals are moved normals.
 
         `shifts` are J points (J, m), or J numbers. Without `directions` the proposals are
         N(shift, I) in m dimensions. With `directions`, (d, m) with orthonormal columns u, x has
-        d dimensions and only its m coordinates u.T x are moved: the densities need no more than
-        those. Of a path of d steps, the drift is the direction of equal entries 1/sqrt(d).
+        d dimensions and only its m coordinates u.T x are moved. The densities need only these. For
+        a path of d steps, the drift is the direction with equal entries 1/sqrt(d).
 
         >>> family = Family.tilted(lambda x: x.sum(axis=1) > 8, [[0, 0], [4, 4]])
         >>> import croupier as cr
@@ -128,9 +128,9 @@ class Family:
         """Return a family whose points are simulated: any model that is driven by normal numbers.
 
         ``simulate(rng, size, normal)`` returns `size` values of the integrand, and the statistic
-        (size, m) that was moved: m standard normal numbers of the model drawn from `normal`
-        instead, all else as it is. The densities need the statistic alone, so that a path of a
-        thousand steps is as cheap to reweight as its drift.
+        (size, m): m numbers that are standard normal in the model but are drawn from `normal`
+        instead. Everything else in the model is unchanged. The densities need only the statistic,
+        so a path of a thousand steps is as cheap to reweight as its drift.
 
         >>> def path(rng, size, normal):
         ...     steps = rng.standard_normal((size, 100))
@@ -148,14 +148,14 @@ class Family:
         space = Space(simulate, means.shape[1])
         named = names_of_shifts(means) if names is None else tuple(names)
         if len(named) != len(means):
-            raise PlanError(f"{len(means)} proposals need as many names, got {named!r}")
+            raise PlanError(f"names must be {len(means)}, one for each proposal, got {named!r}")
         moved = {
             name: Moved(space, Normal(mean), name) for name, mean in zip(named, means, strict=True)
         }
         if len(moved) != len(means):
             raise PlanError(
-                f"every proposal needs a name of its own, got {named!r}: leave out what is there "
-                "twice, or give names="
+                f"every proposal needs its own name, got {named!r}: remove the repeated ones, or "
+                "give names="
             )
         standard = Moved(space, Normal(np.zeros(means.shape[1])), "")
         family = cls(standard.logpdf, moved, first_column, normalised=True, costs=costs)
@@ -173,7 +173,7 @@ class Family:
     def points(
         self, rng: np.random.Generator, size: int, proposal: int | Normal, name: str | None = None
     ) -> Points:
-        """Draw from a proposal, by its number or a `Normal` on the statistic; all in logarithms."""
+        """Draw from a proposal, given by its number or as a `Normal`; all in logarithms."""
         if isinstance(proposal, Normal):
             name = "tuned" if name is None else name
             drawn: Proposal = self._learned(proposal, name)
@@ -185,7 +185,7 @@ class Family:
             raise ArmError(message, arm=name, value=x)
         log_q = np.empty((size, len(self)))
         if self._means is not None and np.isfinite(x).all():
-            # Standard normals that were moved: all of their densities at once.
+            # Moved standard normals: all their densities at once.
             away = np.square(self.statistic(x)[:, None] - self._means).sum(axis=2)
             log_q = -0.5 * away - 0.5 * self._means.shape[1] * math.log(2 * math.pi)
         else:
@@ -201,7 +201,7 @@ class Family:
         return Points(log_size, sign, log_p, log_q, self.statistic(x))
 
     def statistic(self, x: Any) -> Floats:
-        """Return what a normal proposal is fitted to, (n, m): the points, or what was moved."""
+        """Return what a normal proposal is fitted to, (n, m): the points, or the statistic."""
         if self._space is not None:
             x = x[:, 1:]
         if x.dtype.kind != "f":
@@ -233,9 +233,9 @@ class Family:
     def arms(self, *, log: bool = False, side: bool = False) -> list[Arm]:
         """Return the proposals as ordinary arms: their draws are f p/q_j.
 
-        With `log` they return the logarithms, for ``cr.estimate(..., log=True)``: an integrand
+        With `log` they return the logarithms, for ``cr.estimate(..., log=True)``; an integrand
         that is negative somewhere is then an error. With `side` they show some of their points to
-        the policy `SideThompson`, which learns the variance of every arm from all of them.
+        the policy `SideThompson`, which learns the variance of every arm from all points.
 
         >>> from croupier.importance import SideThompson
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
@@ -264,14 +264,15 @@ class Family:
         """Draw from a mixture whose proportions follow the credit that each proposal collects.
 
         Population Monte Carlo with J fixed kernels (Douc, Guillin, Marin and Robert 2007), the
-        rival of the paper's Figure 2. A population is drawn with proportions alpha; the next ones
-        are the shares of the credit. `update` says what earns credit: "squared", (f p/q)^2, and
-        "payoff", |f p|/q, with q = sum alpha_k q_k the mixture; "printed", p/q_k with q_k the
-        proposal that drew, is the form in print, which cannot learn: its mean is 1 for all.
+        rival method in the paper's Figure 2. A population is drawn with proportions alpha; the
+        next proportions are the shares of the credit. `update` says what the credit of a draw is:
+        "squared", (f p/q)^2, or "payoff", |f p|/q, where q = sum alpha_k q_k is the mixture; or
+        "printed", p/q_k, where q_k is the proposal of the draw. "printed" is the algorithm as it
+        is printed. It cannot learn, because its mean is 1 for all proposals.
 
-        `proportions` are those of the first population, equal without. The interval is the plain
-        normal one, and a proportion that has become zero stays so.
-        `estimate` does better: this is here to compare with.
+        `proportions` are those of the first population, equal by default. The interval is the
+        plain normal one. A proportion that has become zero stays zero.
+        Use this only for comparison: `estimate` is better.
 
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
         >>> family.pmc(20_000, rng=7).proportions[-1].argmax().item()
@@ -297,17 +298,17 @@ class Family:
     ) -> Result:
         """Estimate the integral of f p from all proposals at once, far better than the best arm.
 
-        All draws are weighed against the mixture of the proposals, with the densities of the
-        proposals as control variates; rounds of draws go where what is left of the variance is.
+        All draws are weighted by the mixture of the proposals, with the densities of the proposals
+        as control variates. New rounds of draws go where the remaining variance is largest.
 
         Args:
-            draws: Budget in draws; or `seconds`, or `cost`, of a family with costs.
-            proportions: "learned"; "equal" is the safe mode, for when a proposal that looks
-                useless may be the only one to reach a part of f p that was not seen yet; or the
-                shares themselves, by name or in the order of the proposals, with the sum 1.
-            tune: How many normal proposals are fitted on the way, at most; see `tune`.
-            **settings: Tolerances, workers, a store and all the rest as in `cr.estimate`; there
-                is no `anytime` interval.
+            draws: Budget in draws; or give `seconds`, or `cost` for a family with costs.
+            proportions: "learned"; or "equal", the safe mode, if a proposal that looks useless
+                may be the only one that reaches some part of f p; or the shares themselves, by
+                name or in the order of the proposals, with the sum 1.
+            tune: How many normal proposals are fitted during the run, at most; see `tune`.
+            **settings: Tolerances, workers, a store and all other settings of `cr.estimate`,
+                except `anytime`.
 
         Returns:
             A `Result` with one row per proposal: its own plain importance sampling; `weight` is
@@ -333,18 +334,18 @@ class Family:
         proportions: str = "learned",
         **settings: Unpack[Options],
     ) -> Result:
-        """Estimate with proposals that are fitted on the way, and added to the mixture.
+        """Estimate with proposals that are fitted during the run and added to the mixture.
 
-        After a round a normal distribution is fitted to the draws so far, weighed by |f p/q|: to
-        the points, or to the statistic of a `tilted` or `simulated` family.
+        After a round a normal distribution is fitted to the draws so far, weighted by |f p/q|. It
+        is fitted to the points, or to the statistic of a `tilted` or `simulated` family.
 
         Args:
             draws: Budget in draws; or `seconds`, or `cost`.
             proposals: How many are fitted, at most: one after each of the first rounds.
-            spread: Fit the mean and the spread; else the mean only, with the spread 1.
-            unbiased: Weigh each round against its own mixture: exactly unbiased at a fixed number
-                of draws, with a larger variance. Otherwise all draws are weighed against the
-                mixture of all, which has learned from them: see the page for its small bias.
+            spread: Fit the mean and the spread; if False, only the mean, with the spread 1.
+            unbiased: Weight each round by its own mixture. The estimate is then exactly unbiased
+                at a fixed number of draws, with a larger variance. Otherwise all draws are
+                weighted by the mixture of all, which has learned from them and has a small bias.
             proportions: "learned" or "equal".
             **settings: As in `estimate`.
 
@@ -357,8 +358,8 @@ class Family:
         known_settings("Family.tune", settings, (*own, *Options.__annotations__))
         if not spread and self._space is None:
             raise PlanError(
-                "spread=False keeps the spread 1 of a tilted or simulated family; "
-                "of other families the spread must be fitted too"
+                "spread=False is only for a tilted or simulated family, whose spread is 1: "
+                "give spread=True"
             )
         options = MixtureOptions(proportions, proposals, spread, unbiased)
         return run_mixture(self, options, settings_of(draws, **settings))
@@ -381,7 +382,9 @@ class _Draw:
         else:
             name = self.family.names[self.proposal]
             if (points.sign < 0).any():
-                message = "the integrand is negative somewhere: its logarithm needs log=False"
+                message = (
+                    "the integrand is negative somewhere, so it has no log: use arms(log=False)"
+                )
                 raise ArmError(message, arm=name, value=-1)
             values = points.log_size - points.log_q[:, self.proposal]
         extra = None
@@ -402,5 +405,7 @@ def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:
     except TypeError:
         raise PlanError(f"costs must be one number per proposal, got {given!r}") from None
     if len(costs) != len(names):
-        raise PlanError(f"costs needs one number per proposal, {len(names)}, got {given!r}")
+        raise PlanError(
+            f"costs must be one number per proposal ({len(names)} in all), got {given!r}"
+        )
     return costs

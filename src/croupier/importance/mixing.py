@@ -1,9 +1,9 @@
-"""A mixture of proposals: arrays in, arrays out.
+"""A mixture of proposals: functions of arrays.
 
-All draws are weighed against the mixture q = sum_j (c_j/n) q_j that they were drawn from together
-(the balance heuristic: Veach and Guibas, SIGGRAPH 1995), with the densities H_j = q_j/q, whose
-mean under q is 1, as control variates (Owen and Zhou, JASA 95, 2000). What is left is far smaller
-than the variance of any proposal by itself, and the proportions are learned on that.
+All draws are weighted by the mixture q = sum_j (c_j/n) q_j that they come from together
+(the balance heuristic: Veach and Guibas, SIGGRAPH 1995). The densities H_j = q_j/q, whose mean
+under q is 1, are control variates (Owen and Zhou, JASA 95, 2000). The remaining variance is far
+smaller than the variance of any proposal by itself, and the proportions are learned from it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Ints: TypeAlias = NDArray[np.int64]
 
 _FOLDS: Final = 10
 
-#: The ridge, times the number of draws. Fixed: one that is tuned to the data covers too little.
+#: The ridge, times the number of draws. It is fixed: a tuned ridge gives too little coverage.
 _RIDGE: Final = 0.01
 
 #: A control that varies less than this is the constant 1.
@@ -50,7 +50,7 @@ _CONSTANT: Final = 1e-9
 #: Directions in which the controls vary less than this, relative to the largest, are rounding.
 _ROUNDING: Final = 1e-12
 
-#: A ratio of densities that is larger, in logarithms, is as good as infinite.
+#: A ratio of densities whose logarithm is larger counts as infinite.
 _LARGEST_LOG: Final = 300.0
 
 #: No proposal gets fewer than this times sqrt(n/J) of n draws.
@@ -58,7 +58,7 @@ _FLOOR: Final = 0.5
 
 
 class Mixed(NamedTuple):
-    """Draws weighed against their mixture: y = f p/q in units of ``2**exponent``, H = q_j/q."""
+    """Draws weighted by their mixture: y = f p/q in units of ``2**exponent``, H = q_j/q."""
 
     y: Floats
     H: Floats
@@ -67,14 +67,14 @@ class Mixed(NamedTuple):
 
 
 class Controlled(NamedTuple):
-    """What the controls leave of y: `u` with the ridge as it is, `cautious` with ten times it."""
+    """What the controls leave of y: `u` with the normal ridge, `cautious` with ten times it."""
 
     u: Floats
     cautious: Floats
 
 
 class Answer(NamedTuple):
-    """The mean, its standard error and the effective degrees of freedom of that."""
+    """The mean, its standard error, and the effective degrees of freedom of this error."""
 
     mean: float
     stderr: float
@@ -82,9 +82,9 @@ class Answer(NamedTuple):
 
 
 def mixed(log_size: Floats, sign: Floats, log_q: Floats, counts: Floats) -> Mixed:
-    """Weigh draws against the mixture of the proposals that they came from, `counts` of each.
+    """Weight draws by the mixture of the proposals that they came from, `counts` of each.
 
-    In logarithms up to the last step: |f p| and the densities may all be e^-2000.
+    Everything is in logarithms up to the last step: |f p| and the densities may all be e^-2000.
     """
     mixture = log_mixture(log_q, counts / counts.sum())
     log_y = np.where(sign == 0, -np.inf, log_size - mixture)
@@ -94,7 +94,7 @@ def mixed(log_size: Floats, sign: Floats, log_q: Floats, counts: Floats) -> Mixe
 
 
 def ratio(log_q: Floats, mixture: Floats) -> Floats:
-    """Return q_j/q, finite even far out, of a proposal that nothing was drawn from yet."""
+    """Return q_j/q, always finite, for a proposal that has no draws yet."""
     return np.asarray(np.exp(np.minimum(log_q - mixture, _LARGEST_LOG)))
 
 
@@ -105,7 +105,7 @@ def exponent_of(log_y: Floats) -> int:
 
 
 def folds_of(own: Ints, folds: int = _FOLDS) -> Ints:
-    """Deal draws to folds, so that each has its share of every proposal; `own` is theirs.
+    """Divide draws into folds, so that each fold has its share of every proposal.
 
     >>> folds_of(np.array([0, 1, 0, 1, 1]), 2).tolist()
     [0, 0, 1, 1, 0]
@@ -116,11 +116,11 @@ def folds_of(own: Ints, folds: int = _FOLDS) -> Ints:
 
 
 def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
-    """Take from y what the controls H_j - 1, of mean 0, explain of it.
+    """Subtract from y what the controls H_j - 1, whose mean is 0, explain.
 
-    The coefficients of a fold come from the other folds: beta = (C + lambda I)^-1 z, with C and z
-    the covariances of the scaled controls and with y, lambda = .01/n. If y varies less without
-    any controls, y itself.
+    The coefficients of a fold come from the other folds: beta = (C + lambda I)^-1 z, where C and z
+    are the covariances of the scaled controls with each other and with y, and lambda = .01/n. If y
+    varies less without any controls, the result is y itself.
     """
     n = len(y)
     G = H - 1
@@ -130,7 +130,7 @@ def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
         return Controlled(y, y)
     order = np.argsort(folds, kind="stable")
     ends = np.cumsum(np.bincount(folds))
-    # Centred once over all, so that to take a fold's sums from the whole loses nothing.
+    # Centred once over all, so that subtracting the sums of a fold loses no precision.
     X = np.column_stack((G[:, fit] / rms[fit], y))[order]
     centre = X.mean(axis=0)
     D = X - centre
@@ -162,7 +162,7 @@ def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
 
 
 def answer(left: Controlled) -> Answer:
-    """Return the mean of u; its error is the larger of those with the ridge and ten times it."""
+    """Return the mean of u; its error is the larger one of `u` and `cautious`."""
     u, n = left.u, len(left.u)
     mean = float(u.mean())
     if n < 2:
@@ -175,10 +175,10 @@ def answer(left: Controlled) -> Answer:
 
 
 def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
-    """Return the proportions a that make the variance of what is left, times the cost, least.
+    """Return the proportions a that minimise the remaining variance times the cost.
 
-    From equal ones, ten times: a_k <- a_k sqrt(mean(r^2 H_k/(H a)^2)/d_k) and normalised, with
-    r = u - mean(u) and d_k the cost of a draw.
+    They start equal. Ten times: a_k <- a_k sqrt(mean(r^2 H_k/(H a)^2)/d_k), then normalise, where
+    r = u - mean(u) and d_k is the cost of a draw.
     """
     J = H.shape[1]
     a = np.full(J, 1 / J)
@@ -199,7 +199,7 @@ def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
 
 
 def first_counts(J: int, draws: int | None) -> Ints:
-    """Return the pilot: clip(n/(4J), 4, 8) draws from each of J proposals, never above n in all."""
+    """Return the pilot: clip(n/(4J), 4, 8) draws from each of J proposals, at most n in all."""
     each = 8 if draws is None else min(max(draws // (4 * J), 4), 8)
     if draws is None or each * J <= draws:
         return np.full(J, each)
@@ -207,7 +207,7 @@ def first_counts(J: int, draws: int | None) -> Ints:
 
 
 def round_size(t: int, draws: int | None, growth: float = 1.0) -> int:
-    """Return how many draws the next round has: as many as before, or all if those end near n."""
+    """Return the draws of the next round: as many as before, or all if few would remain."""
     b = max(1, int(growth * t))
     if draws is None:
         return b
@@ -224,7 +224,7 @@ def next_counts(a: Floats, counts: Floats, size: int) -> Ints:
 
 
 def own_counts(a: Floats, size: int) -> Ints:
-    """Return the draws of a round that has a mixture of its own: of every proposal at least one."""
+    """Return the draws of a round that has its own mixture: at least one of every proposal."""
     if size <= len(a):
         return np.ones(len(a), np.int64)
     return np.asarray(1 + next_counts(a, np.zeros(len(a)), size - len(a)))
@@ -252,11 +252,12 @@ def by_round(
 ) -> tuple[Answer, int]:
     """Return the mean of the rounds, each under its own mixture, and the exponent of its unit.
 
-    What a round was planned on came before it, so given that, the mean of y = f p/q_r over round r
-    is unbiased, q_r its own mixture; so are the controls, with coefficients from the rounds before
-    it. In the first round each fold has the same number of draws of every proposal, and the
-    coefficients of the other folds have the same law for all. A round counts by the square of its
-    draws: what is fixed before anything is drawn, biases nothing, and later rounds know more.
+    A round was planned from earlier rounds only. Given these, the mean of y = f p/q_r over round r
+    is unbiased, where q_r is the mixture of round r. The controls are unbiased too, with
+    coefficients from earlier rounds. In the first round each fold has the same number of draws of
+    every proposal, so the coefficients have the same distribution for all folds. The weight of a
+    round is the square of its draws. It is fixed before anything is drawn, so it adds no bias, and
+    later rounds, which know more, count more.
     """
     parts = []
     for r in np.unique(rounds):
@@ -301,7 +302,7 @@ def by_round(
 
 
 def _coefficients(G: Floats, y: Floats, weight: Floats) -> Floats:
-    """Return the ridge regression of y on G with weights: (C + lambda I)^-1 z, scaled as above."""
+    """Return the weighted ridge regression of y on G: (C + lambda I)^-1 z, scaled as above."""
     w = weight / weight.sum()
     D = G - w @ G
     scale = np.sqrt(w @ np.square(G))

@@ -315,7 +315,5 @@ KIND: Final = Kind(
     make=Mixture,
     anytime=False,
     example=_example,
-    rows=RowMeaning(
-        arms="proposals", untested="a proposal by itself may miss a part of the target"
-    ),
+    rows=RowMeaning(arms="proposals", untested="a single proposal may miss a part of the target"),
 )

@@ -1,4 +1,4 @@
-"""Points: what a proposal drew, with every density that an estimate needs; Normal, a proposal."""
+"""Points, the draws of a proposal with all densities that an estimate needs; Normal, a proposal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Normal", "Points", "log_mixture"]
 
 
 def log_mixture(log_q: Floats, shares: Floats) -> Floats:
-    """Return the log of sum_j shares_j q_j, (..., n), of log densities (..., n, J).
+    """Return the log of sum_j shares_j q_j, (..., n), from log densities (..., n, J).
 
     >>> log_mixture(np.log([[1.0, 3.0]]) - 2000, np.array([0.5, 0.5])).round(4)
     array([-1999.3069])
@@ -23,7 +23,7 @@ def log_mixture(log_q: Floats, shares: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         joint = log_q + np.log(shares)[..., None, :]
     top = joint.max(axis=-1)
-    # Several times as fast as logaddexp; where no proposal reaches, the sum stays zero.
+    # Several times as fast as logaddexp; at points that no proposal reaches, the sum stays zero.
     known = np.where(np.isneginf(top), 0.0, top)
     with np.errstate(divide="ignore"):
         return np.asarray(known + np.log(np.exp(joint - known[..., None]).sum(axis=-1)))
@@ -32,7 +32,7 @@ def log_mixture(log_q: Floats, shares: Floats) -> Floats:
 class Points(NamedTuple):
     """The draws of one proposal, in logarithms: f p and the density of every proposal there.
 
-    All densities are relative to one base measure, so that only their ratios mean anything.
+    All densities are relative to one base measure, so only their ratios have a meaning.
     `log_size` is log |f p|, -inf where it is zero, and `sign` its sign; `log_p` has shape (n,),
     `log_q` (n, J); `statistic`, (n, m), is what a normal proposal is fitted to.
     """
@@ -44,13 +44,13 @@ class Points(NamedTuple):
     statistic: Floats
 
     def values(self, proposal: int) -> Floats:
-        """Return f p/q of the proposal that drew the points: what its arm returns."""
+        """Return f p/q for the proposal that drew the points; its arm returns these values."""
         return np.asarray(self.sign * np.exp(self.log_size - self.log_q[:, proposal]))
 
 
 @dataclass(frozen=True, eq=False)
 class Normal:
-    """A normal distribution of m numbers, by its mean and the lower root of its covariance.
+    """A normal distribution of m numbers, given by its mean and the root of its covariance.
 
     `mean` is a number or m of them; `root` a number (the standard deviation of each), m numbers
     (their deviations), or a lower triangular matrix with ``root @ root.T`` the covariance.

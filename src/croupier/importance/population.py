@@ -1,4 +1,4 @@
-"""Population Monte Carlo over a fixed set of proposals: the rival of the paper's Figure 2."""
+"""Population Monte Carlo over a fixed set of proposals: the rival in the paper's Figure 2."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = ["Population", "Update", "Weighed", "collected", "population_monte_car
 
 Ints: TypeAlias = NDArray[np.int64]
 
-#: What a proposal is rewarded for: see `weighed`.
+#: The kinds of credit of a proposal: see `weighed`.
 Update: TypeAlias = Literal["printed", "payoff", "squared"]
 
 
 class Weighed(NamedTuple):
-    """The draws of a population: what each is worth, and the credit of the proposal that drew."""
+    """The draws of a population: the value of each, and the credit for the proposal that drew."""
 
     value: Floats
     credit: Floats
@@ -49,10 +49,10 @@ def weighed(
 ) -> Weighed:
     """Return the values and the credits of a population, (..., G); `log_q` is (..., G, J).
 
-    "printed": w = p/q_k with k the proposal that drew, as the d-kernel algorithm is printed
-    (Douc, Guillin, Marin and Robert 2007, section 2); its credit has the mean 1 whatever k, so
+    "printed": w = p/q_k, where k is the proposal that drew, as the d-kernel algorithm is printed
+    (Douc, Guillin, Marin and Robert 2007, section 2). Its credit has the mean 1 for every k, so
     nothing can be learned from it. "payoff": |w f| and "squared": (w f)^2, both with
-    w = p/sum_k alpha_k q_k, the density that the population really has.
+    w = p/sum_k alpha_k q_k. The denominator is the density that the population really has.
     """
     if update == "printed":
         own = np.take_along_axis(log_q, source[..., None], axis=-1)[..., 0]
@@ -64,7 +64,7 @@ def weighed(
 def collected(credit: Floats, source: Ints, alpha: Floats) -> Floats:
     """Return the next proportions, (..., J): the share of the credit that each proposal has.
 
-    They stay as they are when nobody has any.
+    They do not change if no proposal has any credit.
     """
     own = source[..., None] == np.arange(alpha.shape[-1])
     each = np.where(own, credit[..., None], 0.0).sum(axis=-2)
@@ -78,8 +78,8 @@ class Population:
     """What population Monte Carlo returns.
 
     `proportions` has a row per population, and one more that the next would have had;
-    `running` is the estimate after each population, `drawn` the draws that it had cost;
-    `warnings` is what makes one doubt it.
+    `running` is the estimate after each population, `drawn` the number of draws by then;
+    `warnings` has the warnings about the estimate.
     """
 
     value: float
@@ -131,7 +131,9 @@ def population_monte_carlo(
     J = len(family)
     given = shares_of("proportions", proportions)
     if given is not None and len(given) != J:
-        raise PlanError(f"proportions needs one number per proposal, {J}, got {proportions!r}")
+        raise PlanError(
+            f"proportions must be one number per proposal ({J} in all), got {proportions!r}"
+        )
     alpha = np.full(J, 1 / J) if given is None else np.array(given)
     rows, values, drawn = [alpha], [], []
     densities = []
@@ -172,7 +174,7 @@ def population_monte_carlo(
 
 
 def _doubts(family: Family, y: Floats, densities: list[tuple[Floats, Floats, Ints]]) -> list[str]:
-    """Return what makes one doubt the estimate, as far as its draws can tell."""
+    """Return the warnings about the estimate, as far as its draws show them."""
     log_p, log_q, source = (np.concatenate(part) for part in zip(*densities, strict=True))
     found = density_warnings(log_p, log_q, source, family.names, normalised=family.normalised)
     r2 = np.square(y - y.mean())

@@ -1,4 +1,4 @@
-"""From what a user has to a proposal or a target: scipy's distributions, functions, normals."""
+"""Makes proposals and targets from scipy's distributions, functions and normals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Proposal(Protocol):
 
 @dataclass(frozen=True)
 class _Pair:
-    """A user's two functions."""
+    """The user's two functions."""
 
     sample: Callable[[np.random.Generator, int], Any]
     logpdf: Callable[[Any], Any]
@@ -44,7 +44,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Frozen:
-    """A frozen distribution of scipy.stats: of one variable or of many, continuous or discrete."""
+    """A frozen distribution of scipy.stats, of one or many variables, continuous or discrete."""
 
     law: Any
 
@@ -110,7 +110,7 @@ def _as_proposal(name: str, one: Any) -> Proposal:
 
 
 def in_order(what: str, names: tuple[str, ...], given: Any) -> Any:
-    """Return what was given for each proposal in their order; by name, the names must be theirs."""
+    """Return what was given for each proposal, in their order; names must be those of proposals."""
     if not isinstance(given, Mapping):
         return given
     if differing := set(names) ^ set(given):
@@ -144,7 +144,7 @@ def is_normalised(target: Any) -> bool:
 def density_at(
     log_density: Callable[[Any], Any], x: Any, size: int, whose: str, arm: str
 ) -> Floats:
-    """Return a log density at `size` points, or say what is wrong with it."""
+    """Return a log density at `size` points, or raise an error that says what is wrong."""
 
     def refuse(message: str, value: Any) -> ArmError:
         return ArmError(f"{whose} {message}", arm=arm, value=value)
@@ -160,12 +160,12 @@ def density_at(
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         message = f"is {raw[first]} at x = {x[first]} ({bad.sum()} of {size} points)"
-        raise refuse(message + "; -inf is right where there is none", float(raw[first]))
+        raise refuse(message + "; return -inf where the density is 0", float(raw[first]))
     return raw
 
 
 def numbers_of(f: Any, size: int, arm: str) -> Any:
-    """Return the integrand at `size` points as an array, or say what is wrong with it."""
+    """Return the integrand at `size` points, or raise an error that says what is wrong."""
     if isinstance(f, np.ma.MaskedArray):
         message = "the integrand returned a masked array: put a number where the mask is"
         raise ArmError(message, arm=arm, value=f)
@@ -182,7 +182,7 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
 def _log_density_of(law: Any) -> Callable[[Any], Any] | None:
     for name in ("logpdf", "logpmf"):
         method = getattr(law, name, None)
-        # A frozen discrete law of scipy has the name of a density, but not the density.
+        # A frozen discrete distribution of scipy has a method named logpdf, but no density.
         if callable(method) and not (name == "logpdf" and _is_discrete(law)):
             return method  # type: ignore[no-any-return]
     return None

@@ -1,8 +1,8 @@
-"""Side observations: a draw of one proposal tells something about the variance of every arm.
+"""Side observations: a draw of one proposal says something about the variance of every arm.
 
-The paper leaves open how importance-sampling arms could learn from each other. With the density
-of every proposal at every point they can: V_k = integral of (f p - mu q_k)^2/q_k is the mean of
-(f p - mu q_k)^2/(q_k q) over points that were drawn from the mixture q of all proposals.
+The paper leaves open how importance-sampling arms could learn from each other. They can if the
+density of every proposal is known at every point: V_k = integral of (f p - mu q_k)^2/q_k is the
+mean of (f p - mu q_k)^2/(q_k q) over points that were drawn from the mixture q of all proposals.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from croupier.policies.base import Choice, Random
 
 __all__ = ["SHOWN", "SideThompson"]
 
-#: So many points of a batch are shown to the policy, at most.
+#: At most this many points of a batch are shown to the policy.
 SHOWN: Final = 64
 
 
@@ -40,10 +40,11 @@ class _Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class SideThompson:
-    """The default policy, with what all points say of each arm's variance added to its own draws.
+    """The default policy, which also learns the variance of each arm from the points of all arms.
 
-    For the arms of `Family.arms(side=True)`. It remembers up to `memory` points, and more than
-    half of them at any time; both estimates of a variance count by their degrees of freedom.
+    It is for the arms of `Family.arms(side=True)`. It remembers at most `memory` points; when it
+    has more, it drops half of them. The two estimates of a variance, from the points and from the
+    arm's own draws, are weighted by their degrees of freedom.
     """
 
     name: ClassVar[str] = "side-thompson"
@@ -59,7 +60,7 @@ class SideThompson:
         return _Seen(plan, none, none, np.empty((0, len(plan.names))), np.empty(0, np.int64))
 
     def choose(self, state: _Seen, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        """Choose as the default does, on variances that are known better."""
+        """Choose as the default policy does, with variances that are known better."""
         if len(state.source) > 1 and ledger.fewest > 1:
             ledger = ledger.informed(*side_variance(state, ledger))
         return self.rule.choose(state.plan, ledger, pending, rng)
@@ -70,16 +71,16 @@ class SideThompson:
         """Return up to `SHOWN` points of a batch."""
         if not draws.extra:
             raise PlanError(
-                "side observations need the points: use Family.arms(side=True) as the arms"
+                "SideThompson needs the points of the arms: give arms=family.arms(side=True)"
             )
         log_size, sign, log_q = (np.concatenate(part) for part in zip(*draws.extra, strict=True))
         few = slice(None, None, -(-len(sign) // SHOWN))
         return {"log_size": log_size[few], "sign": sign[few], "log_q": log_q[few]}
 
     def learn(self, state: _Seen, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _Seen:
-        """Remember the points; when there are too many, every second one of each arm."""
+        """Remember the points; when there are too many, keep every second point of each arm."""
         if extra["log_q"].shape[1] != len(ledger):
-            raise PlanError("side observations need all arms of one family, and no others")
+            raise PlanError("SideThompson needs all arms of one family and no other arms")
         source = np.full(len(extra["sign"]), arm)
         new = (extra["log_size"], extra["sign"], extra["log_q"], source)
         parts = [np.concatenate(pair) for pair in zip(state[1:], new, strict=True)]
@@ -90,7 +91,7 @@ class SideThompson:
 
 
 def side_variance(seen: _Seen, ledger: Ledger) -> tuple[Floats, Floats]:
-    """Return what the points say of the variance of each arm, and its degrees of freedom.
+    """Return the variance of each arm, estimated from the points, and its degrees of freedom.
 
     Both (K, 1); variances in the ledger's unit. The relative variance of an estimate is 2/df.
     """
@@ -105,7 +106,7 @@ def side_variance(seen: _Seen, ledger: Ledger) -> tuple[Floats, Floats]:
     precision = np.where(s2 > 0, ledger.count / np.where(s2 > 0, s2, 1.0), 0.0)
     mu = float(precision @ ledger.mean[:, 0] / max(precision.sum(), np.finfo(float).tiny))
     mu += float(np.ldexp(origin[0], -exponent))
-    # Where a proposal does not reach and f p is not zero, its variance is infinite.
+    # If f p is not zero where a proposal does not reach, its variance is infinite.
     away2 = np.square(y[:, None] - mu * H)
     terms = np.divide(away2, H, out=np.where(away2 > 0, np.inf, 0.0), where=H > 0)
     V = terms.mean(axis=0)

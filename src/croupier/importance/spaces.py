@@ -1,4 +1,4 @@
-"""The points of a family that normal numbers drive: simulations with some of them moved."""
+"""The points of families that use normal numbers: simulations with some numbers moved."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Space:
-    """The points of a simulation: one column with the integrand, then the statistic."""
+    """Points of a simulation: one column with the integrand, then the statistic."""
 
     simulate: Callable[[np.random.Generator, int, Normal], tuple[Any, Any]]
     dimension: int
 
     def draw(self, rng: np.random.Generator, size: int, normal: Normal, name: str) -> Floats:
-        """Simulate `size` points for the proposal of that name, or say what is wrong with them."""
+        """Simulate `size` points for a proposal, or raise an error that says what is wrong."""
         both: Any = self.simulate(rng, size, normal)
         if not isinstance(both, tuple) or len(both) != 2:
             message = f"simulate must return a pair (values, statistic), got {type(both).__name__}"
@@ -90,13 +90,13 @@ def first_column(x: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Tilt:
-    """Standard normal points of which some directions are moved."""
+    """Standard normal points that are moved in some directions."""
 
     f: Callable[[Floats], Any]
     directions: Floats | None
 
     def __call__(self, rng: np.random.Generator, size: int, normal: Normal) -> tuple[Any, Floats]:
-        """Return the integrand at `size` points, and what of them was moved."""
+        """Return the integrand at `size` points, and the coordinates that were moved."""
         if self.directions is None:
             x = normal.sample(rng, size)
             return self.f(x), x
@@ -121,7 +121,7 @@ def shifts_of(given: Any) -> Floats:
 
 
 def names_of_shifts(shifts: Floats) -> tuple[str, ...]:
-    """Return names for proposals that were given none."""
+    """Return names for proposals without names."""
     if shifts.shape[1] == 1:
         return tuple(f"shift={shift:g}" for shift in shifts[:, 0])
     return tuple(f"q{j}" for j in range(len(shifts)))

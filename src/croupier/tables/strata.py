@@ -70,7 +70,7 @@ KIND: Final = kind_of_arms(
     shared_mean=False,
     rows=RowMeaning(
         arms="strata",
-        untested="strata have means of their own",
+        untested="each stratum has its own mean",
         efficiency="what one more draw would add to the precision, per cost, relative to the best",
     ),
     loss=loss,

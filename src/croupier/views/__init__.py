@@ -1,7 +1,7 @@
-"""Looking at a run: plain data in, text and pictures out.
+"""Views of a run: they take plain data and return text and pictures.
 
-``data`` says what goes in, ``formats`` rounds numbers, ``content`` decides what the table says,
-``table`` renders it (text, rich, HTML), ``plots`` draws it, ``report`` makes a page of it all (with
-``svg``), ``live`` shows a run that is under way.
+``data`` defines the plain data, ``formats`` rounds numbers, ``content`` decides what the table
+says, ``result_table`` renders it (text, rich, HTML), ``plots`` draws it, ``report`` makes a page of
+everything (with ``svg``), ``live`` shows the progress of a run.
 Nothing here knows the rest of the library, and importing it loads nothing heavier than numpy.
 """

@@ -12,9 +12,9 @@ __all__ = ["counting"]
 
 @contextmanager
 def counting(total: int, label: str, shown: bool | None = None) -> Iterator[Callable[[int], None]]:
-    """Show how many of `total` parts are done: call what this gives with each number of them.
+    """Show how many of `total` parts are done: yields a function to call with each new number.
 
-    `shown`: by default where there is somebody to watch.
+    `shown`: by default, only in a terminal or a notebook.
 
     >>> with counting(3, "parts", shown=False) as done:
     ...     done(3)

@@ -1,4 +1,4 @@
-"""What the table of a run says, whatever renders it: lines, columns of strings, warnings."""
+"""What the table of a run says, for every renderer: lines, columns of strings, warnings."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A title over one string per row; the higher ``optional``, the sooner it gives way."""
+    """A title over one string per row; columns with a high ``optional`` are left out first."""
 
     title: str
     cells: list[str]
     right: bool = True
     optional: int = 0
-    rest: bool = False  # the last row stands for many
+    rest: bool = False  # the last row sums up many arms
 
     @property
     def width(self) -> int:
-        """Of the widest cell or the title."""
+        """The width of the widest cell or the title."""
         return max(len(text) for text in [self.title, *self.cells])
 
 
@@ -54,7 +54,7 @@ class Content:
 
 
 def content(summary: Summary, most_components: int = MOST_COMPONENTS) -> Content:
-    """Say it all, in strings; of a vector, so many components."""
+    """Return all texts of the table; for a vector, at most `most_components` components."""
     vector = np.ndim(summary["value"]) > 0
     arms, shares = _arms(summary, vector)
     interval = _interval(summary)
@@ -80,7 +80,7 @@ def content(summary: Summary, most_components: int = MOST_COMPONENTS) -> Content
 
 
 def line(summary: Summary) -> str:
-    """The answer in one line; of a vector, the first components.
+    """Return the answer in one line; for a vector, the first components.
 
     >>> from croupier.views.data import example
     >>> line(example())
@@ -99,7 +99,7 @@ def line(summary: Summary) -> str:
 
 
 def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
-    """The columns that fit: long names are shortened, then optional columns left out.
+    """Return the columns that fit: long names are shortened, then optional columns are left out.
 
     >>> columns = [
     ...     Column("arm", ["a" * 30]),
@@ -122,7 +122,7 @@ def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
 
 
 def _took(summary: Summary) -> str:
-    """What the answer took, and why it took no more."""
+    """Return what the run used, and what stopped it."""
     text = formats.count(summary["draws"], "draw")
     if summary["unit"] == "cost":
         text += f" at a cost of {formats.compact(summary['cost'])}"
@@ -138,7 +138,7 @@ def _took(summary: Summary) -> str:
 
 
 def _notes(summary: Summary) -> list[str]:
-    """Do the arms agree, and how was it done."""
+    """Return the lines about the agreement of the arms and about the settings."""
     notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
     seed = f"seed {summary['seed']}"
     if "runs" in summary:
@@ -148,7 +148,7 @@ def _notes(summary: Summary) -> list[str]:
 
 
 def agreements(summary: Summary) -> dict[str, str]:
-    """The p-values of what has one mean in common: the arms, merged runs.
+    """Return the p-values for the groups that share one mean: the arms, the merged runs.
 
     >>> from croupier.views.data import example
     >>> agreements(example())
@@ -182,7 +182,7 @@ def _interval(summary: Summary) -> str:
 
 
 def _estimates(summary: Summary) -> list[tuple[str, str]]:
-    """Each component's estimate and its interval; of logs, on their scale."""
+    """Return the estimate and the interval of each component; for logs, on the scale of logs."""
     said = summary.get("log", summary)
     keys = said["value"], said["stderr"], said["low"], said["high"]
     rows = zip(*(components(x) for x in keys), strict=True)
@@ -194,7 +194,7 @@ def _estimates(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _components(summary: Summary, most: int) -> list[Column]:
-    """The first components of a vector, one per row."""
+    """Return the first components of a vector, one per row."""
     rows = _estimates(summary)
     shown, more = rows[:most], len(rows) - most
     end = [f"... {more:,} more"] if more > 0 else []
@@ -210,7 +210,7 @@ def _components(summary: Summary, most: int) -> list[Column]:
 
 
 def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
-    """The arms by their share of the cost, and what the many others add up to."""
+    """Return the arms, largest share of the cost first, and the sum of the arms left out."""
     ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])  # equal shares stay in order
     shown, rest = ranked[:MOST_ARMS], ranked[MOST_ARMS:]
     shares = [arm["share"] for arm in shown]
@@ -253,7 +253,7 @@ def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
 
 
 def _mean(arm: ArmSummary) -> str:
-    """An arm's own estimate, with its own error where it has one."""
+    """Return an arm's own estimate, with its own error if it has one."""
     mean, variance = _scalar(arm["mean"]), _scalar(arm["variance"])
     error = _scalar(arm.get("stderr"))
     if mean is None:
@@ -264,7 +264,7 @@ def _mean(arm: ArmSummary) -> str:
 
 
 def _log_mean(arm: ArmSummary) -> str:
-    """The log of an arm's own estimate, with its own error where it has one."""
+    """Return the log of an arm's own estimate, with its own error if it has one."""
     mean = _scalar(arm.get("log_mean"))
     if mean is None:
         return formats.MISSING

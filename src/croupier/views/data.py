@@ -1,4 +1,4 @@
-"""The plain data that the views look at."""
+"""The plain data that the views show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ArmSummary", "Batches", "RowWords", "Summary", "components", "exampl
 
 
 class ArmSummary(TypedDict):
-    """One arm's part in a run; None where nothing is known, as for an arm that was never drawn."""
+    """One arm's part in a run; None if nothing is known, as for an arm that was never drawn."""
 
     name: str
     draws: int
@@ -21,15 +21,17 @@ class ArmSummary(TypedDict):
     cost_per_draw: float | None
     efficiency: float | None  # precision per cost, relative to the best arm: 1 is the best
     weight: float  # in the estimate
-    stderr: NotRequired[float | list[float] | None]  # of mean; else sqrt(variance / draws)
-    # Of runs of logs: log(mean), its standard error, and the deviation of a draw over the mean.
+    stderr: NotRequired[
+        float | list[float] | None
+    ]  # of the mean; without it sqrt(variance / draws)
+    # In runs of logs: log(mean), its standard error, and the deviation of a draw over the mean.
     log_mean: NotRequired[float | list[float] | None]
     log_stderr: NotRequired[float | list[float] | None]
     relative_deviation: NotRequired[float | list[float] | None]
 
 
 class LogSummary(TypedDict):
-    """The answer of a run of logs, on their scale."""
+    """The answer of a run of logs, on the scale of logs."""
 
     value: float | list[float]
     stderr: float | list[float]
@@ -68,7 +70,7 @@ class Summary(TypedDict):
     cost: float
     unit: str  # "draws" | "seconds" | "cost"
     seconds: float  # wall time of the run
-    stopped: str | None  # None: it is still going on
+    stopped: str | None  # None: it is still running
     agreement: float | list[float] | None  # p-value; None, or NaN in a list: not testable
     policy: str
     combine: str
@@ -84,7 +86,7 @@ class Summary(TypedDict):
 class Batches(TypedDict):
     """A run batch by batch: T rows in ticket order, and the estimate at P of them.
 
-    The estimate of a run of logs is on their scale.
+    The estimate of a run of logs is on the scale of logs.
     """
 
     names: list[str]  # of the arms, by index
@@ -98,7 +100,7 @@ class Batches(TypedDict):
 
 
 def components(value: object) -> list[float]:
-    """A scalar or a vector as a list of floats.
+    """Return a scalar or a vector as a list of floats.
 
     >>> components(1.5), components([1, 2])
     ([1.5], [1.0, 2.0])
@@ -107,7 +109,7 @@ def components(value: object) -> list[float]:
 
 
 def example() -> Summary:
-    """A small run to look at, for examples and tests.
+    """Return a small run, for examples and tests.
 
     >>> [arm["name"] for arm in example()["arms"]]
     ['naive', 'tilted']

@@ -15,14 +15,14 @@ __all__ = ["CostLabels", "CostTicks", "NotebookFigure"]
 
 
 class NotebookFigure(Figure):
-    """A figure with its own canvas, known to no global list of figures.
+    """A figure with its own canvas, which is in no global list of figures.
 
-    Notebooks draw a plain Figure only after pyplot was imported; this one brings its picture.
+    Notebooks draw a plain Figure only after pyplot was imported; this figure draws itself.
     """
 
     @classmethod
     def create(cls, width: float, height: float) -> NotebookFigure:
-        """A figure of so many inches."""
+        """Make a figure of this size in inches."""
         roomy = ConstrainedLayoutEngine(w_pad=0.1)
         figure = cls(figsize=(width, height), layout=roomy, facecolor="white")
         FigureCanvasAgg(figure)
@@ -37,8 +37,8 @@ class NotebookFigure(Figure):
 class CostTicks(LogLocator):
     """Ticks of a logarithmic axis, few enough for each to have its label.
 
-    Powers of ten; below about two decades 1, 3, 10, ..., below one 1, 2, 5, 10, ..., and where
-    even those are too few, as on a linear axis.
+    The ticks are powers of ten. Below about two decades they are 1, 3, 10, ..., below one decade
+    1, 2, 5, 10, .... If these are too few, the ticks are those of a linear axis.
     """
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
@@ -52,7 +52,7 @@ class CostTicks(LogLocator):
 
 
 class CostLabels(Formatter):
-    """Numbers at such ticks: all written out, or all as powers of ten where that would be long."""
+    """Labels of such ticks: all written out, or all as powers of ten if the numbers are long."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         """Return the label of one tick."""

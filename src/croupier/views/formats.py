@@ -1,6 +1,6 @@
-"""Numbers as people read them: rounded to their error, with sane exponents and short units.
+"""Numbers for people: rounded to their error, with readable exponents and short units.
 
-Beyond ASCII the strings hold only the signs ± and µ.
+The only characters beyond ASCII are ± and µ.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ MISSING = "-"
 
 @dataclass(frozen=True)
 class Rounding:
-    """How a group of related numbers is written: so many decimals, after one shared exponent."""
+    """How related numbers are written: the number of decimals and one shared exponent."""
 
     exponent: int
     decimals: int
 
     def digits(self, x: float) -> str:
-        """The number without the exponent; Decimal, as 10**exponent may leave the floats."""
+        """Return x without the exponent; Decimal, as 10**exponent may be too large for a float."""
         if math.isnan(x):
             return UNKNOWN
         if math.isinf(x):
@@ -44,12 +44,12 @@ class Rounding:
 
     @property
     def suffix(self) -> str:
-        """The shared exponent, such as e-09, or nothing."""
+        """The shared exponent, such as e-09, or an empty text."""
         return f"e{self.exponent:+03d}" if self.exponent else ""
 
 
 def _magnitude(x: float, digits: int) -> int:
-    """The decimal exponent of x after rounding to so many significant digits."""
+    """Return the decimal exponent of x after rounding to `digits` significant digits."""
     return int(f"{x:.{digits - 1}e}".partition("e")[2])
 
 
@@ -77,7 +77,7 @@ def rounding(value: float, error: float | None = None) -> Rounding:
 
 
 def log_rounding(value: float, error: float | None = None) -> Rounding:
-    """As `rounding`, but a large log is written out: its error is that of what follows the point.
+    """Return the same as `rounding`, but a large log is written out without an exponent.
 
     >>> number(-1000007.8824, 0.0123, log_rounding)
     '-1000007.882 ± 0.012'
@@ -89,7 +89,7 @@ def log_rounding(value: float, error: float | None = None) -> Rounding:
 def number(
     value: float, error: float | None = None, rounding: Callable[..., Rounding] = rounding
 ) -> str:
-    """A number, and its error if it has one, to two significant digits of the error.
+    """Return a number, and its error if it has one, to two significant digits of the error.
 
     >>> number(1.2345678, 0.000123)
     '1.23457 ± 0.00012'
@@ -116,7 +116,7 @@ def bracket(
     error: float | None = None,
     rounding: Callable[..., Rounding] = rounding,
 ) -> str:
-    """The interval [low, high] of an estimate, rounded as the estimate itself is.
+    """Return the interval [low, high] of an estimate, rounded like the estimate itself.
 
     >>> bracket(1.2343267, 1.2348089, 1.2345678, 0.000123)
     '[1.23433, 1.23481]'
@@ -130,7 +130,7 @@ def bracket(
 
 
 def compact(x: float | None, digits: int = 3) -> str:
-    """A number to a few significant digits, for a narrow column.
+    """Return a number with a few significant digits, for a narrow column.
 
     >>> compact(0.34567), compact(1234.5), compact(1.25e-7, 2), compact(None)
     ('0.346', '1,234', '1.2e-07', '-')
@@ -145,7 +145,7 @@ def compact(x: float | None, digits: int = 3) -> str:
 
 
 def count(n: int, noun: str = "") -> str:
-    """A count with thousands separators, and what is counted.
+    """Return a count with thousands separators, and the name of what is counted.
 
     >>> count(1_000_000, "draw"), count(1, "draw"), count(12345)
     ('1,000,000 draws', '1 draw', '12,345')
@@ -154,7 +154,7 @@ def count(n: int, noun: str = "") -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A share in percent; what is not all or nothing never looks like it.
+    """Return a share in percent; only exactly 0 and 1 are shown as 0% and 100%.
 
     >>> percent(0.4567), percent(1), percent(0.99999), percent(1e-6), percent(0)
     ('45.7%', '100%', '>99.9%', '<0.1%', '0%')
@@ -168,7 +168,7 @@ def percent(fraction: float | None) -> str:
 
 
 def level(confidence: float) -> str:
-    """A confidence level in percent, with all its digits.
+    """Return a confidence level in percent, with all its digits.
 
     >>> level(0.95), level(0.999)
     ('95%', '99.9%')
@@ -177,7 +177,7 @@ def level(confidence: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A time in its natural unit.
+    """Return a time in a suitable unit.
 
     >>> duration(12.3e-6), duration(0.0034), duration(0.84), duration(75), duration(7260)
     ('12 µs', '3.4 ms', '0.84 s', '1 min 15 s', '2 h 1 min')
@@ -202,7 +202,7 @@ def duration(seconds: float | None) -> str:
 
 
 def cost(x: float | None, unit: str) -> str:
-    """A cost in the unit of the budget.
+    """Return a cost in the unit of the budget.
 
     >>> cost(0.0034, "seconds"), cost(1234.5, "cost"), cost(20, "draws")
     ('3.4 ms', '1,234', '20')
@@ -211,7 +211,7 @@ def cost(x: float | None, unit: str) -> str:
 
 
 def p_value(p: float) -> str:
-    """A p-value to two digits.
+    """Return a p-value with two digits.
 
     >>> p_value(0.4123), p_value(3.21e-8), p_value(0.0)
     ('p = 0.41', 'p = 3.2e-08', 'p < 1e-300')
@@ -220,7 +220,7 @@ def p_value(p: float) -> str:
 
 
 def shorten(name: str, width: int) -> str:
-    """A name in so many columns: the middle gives way, as ends tell names apart.
+    """Return a name in at most `width` characters: the middle is cut, as names differ at the ends.
 
     >>> shorten("importance_sampling_17", 12)
     'importanc…17'
@@ -233,5 +233,5 @@ def shorten(name: str, width: int) -> str:
 
 
 def _trim(digits: str) -> str:
-    """Without the zeros that end the decimals."""
+    """Return the digits without the zeros at the end of the decimals."""
     return digits.rstrip("0").rstrip(".") if "." in digits else digits

@@ -1,7 +1,7 @@
-"""A run that is under way: a bar in a terminal or notebook, lines in the log elsewhere.
+"""The progress of a run: a bar in a terminal or notebook, lines in the log elsewhere.
 
-Time is read here for one thing only: to show no more often than a reader can follow. The bar is
-redrawn by ``update`` and by no thread of its own, which would disturb the timing of the arms.
+Time is read here only to limit how often the display changes. ``update`` redraws the bar; there
+is no thread for it, because a thread would disturb the timing of the arms.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Live", "LogProgress", "Watch", "interactive", "watching"]
 
 _log = logging.getLogger("croupier")
 
-#: A run that is over before this many seconds shows no bar at all.
+#: A run that takes fewer seconds than this shows no bar.
 _PATIENCE: Final = 0.4
 
 
 def interactive() -> bool:
-    """Is there somebody to watch: is stderr a terminal, or are we in a notebook?"""
+    """Return whether stderr is a terminal, or this is a notebook."""
     if _notebook():
         return True
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
@@ -43,15 +43,15 @@ def interactive() -> bool:
 
 
 def _notebook() -> bool:
-    ipython: Any = sys.modules.get("IPython")  # never imported for this question's sake
+    ipython: Any = sys.modules.get("IPython")  # not imported just to find out
     shell = ipython.get_ipython() if ipython is not None else None
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 class Standing(Protocol):
-    """What a display reads of a run's progress, and only when it is due.
+    """The progress of a run, which a display reads only when it is due.
 
-    Value and half-width are floats, or sequences of d of them.
+    Value and half-width are floats, or sequences of d floats.
     """
 
     @property
@@ -71,7 +71,7 @@ def estimate_line(
     half_width: object,
     rounding: Callable[..., formats.Rounding] = formats.rounding,
 ) -> str:
-    """The estimate so far; of a vector, the first component.
+    """Return the estimate so far; for a vector, the first component.
 
     >>> estimate_line(1.2345678, 0.000246), estimate_line([1.0, 2.0], [0.125, 0.5])
     ('1.23457 ± 0.00025', 'first of 2: 1.00 ± 0.12')
@@ -82,7 +82,7 @@ def estimate_line(
 
 
 def standing_line(progress: Standing) -> str:
-    """Where a run stands; of a run of logs, on their scale."""
+    """Return the estimate so far; for a run of logs, on the scale of logs."""
     if (log := getattr(progress, "log_value", None)) is None:
         return estimate_line(progress.value, progress.half_width)
     half_width = progress.log_half_width  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ def standing_line(progress: Standing) -> str:
 
 
 def spent_line(draws: int, cost: float, unit: str) -> str:
-    """What was spent so far.
+    """Return what was spent so far.
 
     >>> spent_line(410_000, 1234.5, "cost"), spent_line(20, 20.0, "draws")
     ('410,000 draws, cost 1,234', '20 draws')
@@ -100,10 +100,10 @@ def spent_line(draws: int, cost: float, unit: str) -> str:
 
 
 class Live:
-    """A bar with the estimate, its half-width and the leading arm, gone when the run is over.
+    """A bar with the estimate, its half-width and the leading arm; it disappears at the end.
 
-    ``due()`` says whether an update would show, so that nothing is computed for an update that
-    would not. Draws on stderr, at most ``refresh`` times a second.
+    ``due()`` says whether an update would be shown, so that nothing is computed in vain. The bar
+    is on stderr and changes at most ``refresh`` times a second.
 
     >>> with Live("draws") as live:  # doctest: +SKIP
     ...     if live.due():
@@ -138,13 +138,13 @@ class Live:
             self._screen = None
 
     def due(self) -> bool:
-        """Would an update show now?"""
+        """Return whether an update would be shown now."""
         return perf_counter() >= self._next
 
     def update(self, progress: Standing, fraction: float) -> None:
-        """Show where the run is; returns at once when nothing is due.
+        """Show the progress; returns at once when no update is due.
 
-        ``fraction``: of the budget that is spent, from 0 to 1.
+        ``fraction`` is the part of the budget that is spent, from 0 to 1.
         """
         if perf_counter() < self._next or self._screen is None:
             return
@@ -166,12 +166,12 @@ class Live:
 
 
 def _whole(seconds: float) -> float:
-    """A time that does not flicker: tenths below 10 s, whole seconds above."""
+    """Return a rounded time, so that it does not flicker: tenths below 10 s, else whole seconds."""
     return round(seconds, 1 if seconds < 10 else 0)
 
 
 class _Screen(Protocol):
-    """What a bar is shown on."""
+    """The place where a bar is shown."""
 
     def show(
         self, fraction: float, elapsed: str, left: str, estimate: str, spent: str, leader: str
@@ -181,7 +181,7 @@ class _Screen(Protocol):
 
 
 class _TerminalScreen:
-    """Two lines at the foot of a terminal; what is printed meanwhile scrolls by above them."""
+    """Two lines at the bottom of a terminal; other output appears above them."""
 
     def __init__(self, console: Console | None) -> None:
         from rich.console import Console
@@ -229,7 +229,7 @@ class _TerminalScreen:
 
 
 class _NotebookScreen:
-    """One output of a notebook cell, replaced again and again; needs no widgets."""
+    """One output of a notebook cell, which is replaced at every update; it needs no widgets."""
 
     def __init__(self) -> None:
         self.ipython: Any = importlib.import_module("IPython.display")
@@ -256,9 +256,9 @@ class _NotebookScreen:
 
 
 class LogProgress:
-    """The same for runs that nobody watches: a line in the log "croupier" every 10 seconds.
+    """The same without a terminal: a line in the log "croupier" every 10 seconds.
 
-    A run that takes less says nothing.
+    A shorter run writes nothing.
     """
 
     def __init__(self, unit: str, every: float = 10.0) -> None:
@@ -281,11 +281,11 @@ class LogProgress:
         return None
 
     def due(self) -> bool:
-        """Would an update be logged now?"""
+        """Return whether an update would be logged now."""
         return perf_counter() >= self._next and _log.isEnabledFor(logging.INFO)
 
     def update(self, progress: Standing, fraction: float) -> None:
-        """Log where the run is; returns at once when nothing is due."""
+        """Log the progress; returns at once when no update is due."""
         if not self.due():
             return
         _log.info(
@@ -299,7 +299,7 @@ class LogProgress:
 
 
 class Watch:
-    """Shows a run's progress on a display, from the moment that the run turns out to last."""
+    """Shows a run's progress on a display, if the run takes long enough."""
 
     def __init__(self, display: Live | LogProgress | None) -> None:
         self._display = display
@@ -319,13 +319,13 @@ class Watch:
             self._display.__exit__(kind, error, trace)
 
     def due(self) -> bool:
-        """Would an update show now?"""
+        """Return whether an update would be shown now."""
         if self._display is None or perf_counter() < self._from:
             return False
         return not self._open or self._display.due()
 
     def update(self, progress: Standing, fraction: float) -> None:
-        """Show where the run is."""
+        """Show the progress."""
         assert self._display is not None
         if not self._open:
             self._display.__enter__()
@@ -334,7 +334,7 @@ class Watch:
 
 
 def watching(progress: bool | None, unit: str) -> Watch:
-    """Return what shows a run's progress: a bar if wanted or watched, else the log, or nothing."""
+    """Return what shows a run's progress: a bar, the log, or nothing."""
     if progress or (progress is None and interactive()):
         return Watch(Live(unit))
     return Watch(LogProgress(unit) if progress is None else None)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["panels", "plot"]
 
-# Okabe and Ito 2008, told apart by the colour-blind; the likeliest arms get the calmest colours.
+# Okabe and Ito 2008, also for colour-blind readers; the arms with large shares get calm colours.
 PALETTE = (
     "#0072B2",
     "#E69F00",
@@ -63,9 +63,10 @@ def plot(
 ) -> Figure:
     """Draw a run in three panels, into ``figure`` if one is given, and return the figure.
 
-    Estimate and interval against cost, the arms' shares of the cost up to then, and the arms'
-    efficiencies. For vectors, the estimate is the one of ``component``. No window is opened and no
-    global state of matplotlib changed: show it in a notebook, or call ``figure.savefig``.
+    The panels show the estimate and its interval against cost, the arms' shares of the cost so
+    far, and the arms' efficiencies. For vectors, the estimate is that of ``component``. No window
+    is opened, and no global state of matplotlib is changed: show the figure in a notebook, or call
+    ``figure.savefig``.
     """
     size = len(components(summary["value"]))
     if not -size <= component < size:
@@ -83,7 +84,7 @@ def plot(
 
 
 def panels(summary: Summary, history: Batches) -> list[Figure]:
-    """Draw the three panels as figures of their own, which a page can put below each other."""
+    """Draw the three panels as separate figures, which a page can put below each other."""
     matplotlib, create = _needed()
     with matplotlib.rc_context(STYLE):
         left, middle, right = figures = [create(4.1, 3.5) for _ in range(3)]
@@ -95,7 +96,7 @@ def panels(summary: Summary, history: Batches) -> list[Figure]:
 
 
 def _needed() -> tuple[Any, Callable[[float, float], Figure]]:
-    """Return matplotlib, and what makes a figure of so many inches."""
+    """Return matplotlib, and a function that makes a figure of a size in inches."""
     try:
         import matplotlib
 
@@ -108,13 +109,13 @@ def _needed() -> tuple[Any, Callable[[float, float], Figure]]:
 
 
 def _colours(summary: Summary) -> dict[str, str]:
-    """One colour per arm for the arms with the largest shares; the others are grey together."""
+    """Return one colour for each of the arms with the largest shares; the others are grey."""
     ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])
     return {arm["name"]: colour for arm, colour in zip(ranked, PALETTE, strict=False)}
 
 
 def _estimate(axes: Axes, summary: Summary, history: Batches, component: int) -> None:
-    """The estimate and its band, over the last two decades of the run: the rest is noise."""
+    """Draw the estimate and its interval over the last two decades of the run."""
     at = np.asarray(history["at"], dtype=int)
     at = np.clip(at, 0, max(len(history["cost"]) - 1, 0))
     x = _floats(history["cost"])[at]
@@ -163,7 +164,7 @@ def _pair(summary: Summary, component: int) -> tuple[float, float]:
 
 
 def _shares(axes: Axes, summary: Summary, history: Batches, colours: dict[str, str]) -> None:
-    """Stacked shares of the cost up to then, each band named at its right end."""
+    """Draw the stacked shares of the cost so far, with a name at the right end of each band."""
     names = [name for name in colours if name in history["names"]]
     slots = {name: i for i, name in enumerate(names)}
     slot = np.array([slots.get(name, len(names)) for name in history["names"]])
@@ -197,7 +198,7 @@ def _shares(axes: Axes, summary: Summary, history: Batches, colours: dict[str, s
 
 
 def _name_bands(axes: Axes, last: Floats, labels: list[str], shades: list[str]) -> None:
-    """Names to the right of the bands, moved apart where bands are thin."""
+    """Write names to the right of the bands, and move them apart if bands are thin."""
     middles = np.cumsum(last) - last / 2
     heights = _apart(middles, 0.085)
     for middle, height, label, shade in zip(middles, heights, labels, shades, strict=True):
@@ -221,7 +222,7 @@ def _name_bands(axes: Axes, last: Floats, labels: list[str], shades: list[str]) 
 
 
 def _apart(heights: Floats, gap: float) -> Floats:
-    """Rising heights in [0, 1], moved as little as need be to lie ``gap`` apart.
+    """Return rising heights in [0, 1], moved as little as possible to lie ``gap`` apart.
 
     >>> [float(round(h, 2)) for h in _apart(np.array([0.5, 0.95, 1.0, 1.0]), 0.1)]
     [0.5, 0.8, 0.9, 1.0]
@@ -237,7 +238,7 @@ def _apart(heights: Floats, gap: float) -> Floats:
 
 
 def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None:
-    """A bar per arm, the best on top; logarithmic when they differ by more than 30 times."""
+    """Draw a bar per arm, the best on top; logarithmic if they differ by a factor above 30."""
     known = [
         (arm["efficiency"], arm["name"])
         for arm in summary["arms"]
@@ -287,7 +288,7 @@ def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None
 
 
 def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:
-    """Cost on a logarithmic axis, wide enough even for a single batch."""
+    """Show the cost on a logarithmic axis that is wide enough even for a single batch."""
     from matplotlib.ticker import NullLocator
 
     from croupier.views.figure import CostLabels, CostTicks
@@ -304,7 +305,7 @@ def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:
 
 
 def _thinned(cost: Floats) -> NDArray[np.intp]:
-    """At most MOST_POINTS rows, evenly on the logarithmic axis, with the first and the last."""
+    """Return at most MOST_POINTS rows, evenly spaced in log cost, with the first and the last."""
     if len(cost) <= MOST_POINTS:
         return np.arange(len(cost))
     first = cost[cost > 0][0] if np.any(cost > 0) else 1.0
@@ -323,11 +324,11 @@ def _floats(values: NDArray[Any]) -> Floats:
 
 
 def _shift(x: Any, exponent: int) -> Any:
-    """Divide by 10**exponent in two steps, as 10**exponent may be no float."""
+    """Divide by 10**exponent in two steps, as 10**exponent may be too large for a float."""
     half = exponent // 2
     return x / 10.0**half / 10.0 ** (exponent - half)
 
 
 def _label(name: str, width: int) -> str:
-    """A name in which a $ is a dollar, and no mathematics."""
+    """Return a name in which $ is a plain character and does not start mathematics."""
     return formats.shorten(name, width).replace("$", r"\$")

@@ -66,25 +66,25 @@ section,figure{break-inside:avoid}}
 """
 
 KINDS = {
-    "fixed-size": "fixed-size: it holds for a run whose end was fixed before it began",
+    "fixed-size": "fixed-size: it holds for a run whose end was fixed before it started",
     "many-looks": "many-looks: it allows for stopping when the error is small enough",
-    "anytime": "anytime: it holds at all times at once, whatever the reason to stop",
+    "anytime": "anytime: it holds at all times at once, for every reason to stop",
 }
 STOPPED = {
     None: "not yet: this is the answer so far",
     "draws": "by draws: the budget was spent",
-    "seconds": "by seconds: the time was over",
+    "seconds": "by seconds: the time was used up",
     "cost": "by cost: the budget was spent",
     "tolerance": "by tolerance: the interval was short enough",
     "callback": "by callback, which returned True",
-    "interrupted": "interrupted before its time",
-    "merged": "merged: each of the runs for its own reason",
+    "interrupted": "interrupted before its end",
+    "merged": "merged: each run stopped for its own reason",
 }
 LONGEST_SETTING = 60
 CLOCKS = {"wall": "wall time of the arms' calls", "cpu": "processor time of the arms' calls"}
 PANELS = (
     "The estimate and its interval against the cost",
-    "The share of the cost that each arm had got by then",
+    "The share of the cost so far of each arm",
     "The precision per cost of each arm, relative to the best",
 )
 
@@ -95,9 +95,9 @@ def page(
     plan: Mapping[str, Any],
     runs: Mapping[str, Any] | None = None,
 ) -> str:
-    """The run as a page; `plan` holds the fields of its plan, `runs` those of what was merged.
+    """Return the run as a page; `plan` has the fields of its plan, `runs` the merged runs.
 
-    Without matplotlib there is a line in place of the picture.
+    Without matplotlib there is a line instead of the picture.
     """
     said = content(summary, MOST_COMPONENTS)
     body = [
@@ -135,7 +135,8 @@ def write(path: str | os.PathLike[str], page: str) -> Path:
     given = Path(path)
     if given.is_dir():
         raise IsADirectoryError(
-            f"cannot write the report: {given} is a folder; name a file, as {given / 'run.html'}"
+            f"cannot write the report: {given} is a folder; "
+            f"give a file, such as {given / 'run.html'}"
         )
     if not given.parent.is_dir():
         raise FileNotFoundError(
@@ -178,13 +179,13 @@ def _components(summary: Summary, said: Content) -> Iterable[str]:
 
 
 def _itself(summary: Summary) -> str:
-    """The quantity whose log was estimated, if doubles hold it, its error and its interval."""
+    """Return the quantity whose log was estimated, with its error and interval, if it fits."""
     log = summary["log"]
     value, error, low, high = (components(summary[key])[0] for key in NUMBERS)
     logs = (components(log[key])[0] for key in NUMBERS)
     for x, said in zip((value, error, low, high), logs, strict=True):
         if math.isfinite(said) and not TINY <= x < math.inf:
-            return "The quantity itself is one that no double holds."
+            return "The quantity itself is too small or too large for a floating-point number."
     interval = formats.bracket(low, high, value, error)
     return f"The quantity itself: {formats.number(value, error)}, interval {interval}"
 
@@ -208,7 +209,7 @@ def _arms(summary: Summary, said: Content) -> Iterable[str]:
 
 
 def _runs(summary: Summary, runs: Mapping[str, Any]) -> Iterable[str]:
-    """The estimate of each run; of vectors, the first component."""
+    """Return the estimate of each run; for vectors, the first component."""
     log = "log" in summary
     values, errors = (runs[f"log_{name}" if log else name] for name in ("values", "stderrs"))
     how = formats.log_rounding if log else formats.rounding
@@ -249,14 +250,14 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "time", formats.duration(summary["seconds"]) + ", all runs" * ("runs" in summary)
     yield "interval", KINDS.get(summary["interval_kind"], summary["interval_kind"])
     size = len(components(summary["value"]))
-    clearly = "0.001" if size == 1 else f"0.001/{size}"  # of so many p-values the smallest
+    clearly = "0.001" if size == 1 else f"0.001/{size}"  # the smallest of this many p-values
     for who, p in agreements(summary).items():
         meaning = (
             f"the chance of such differences between {who} that share one mean. Below {clearly}, "
             "at least one of them is biased; a bias of a few standard errors cannot be seen."
         )
         if "=" not in p and "<" not in p:
-            meaning = "too little is known of all but one of them"
+            meaning = "too little is known about all of them except one"
         yield f"agreement of the {who}", f"{p}: {meaning}"
     if len(summary["arms"]) > 1 and (why := summary["rows"]["untested"]) is not None:
         yield f"agreement of the {summary['rows']['arms']}", f"not tested: {why}"
@@ -291,7 +292,7 @@ def _settings(settings: Mapping[str, Any]) -> Iterable[str]:
 
 
 def _whole(summary: Summary, plan: Mapping[str, Any]) -> Iterable[str]:
-    if "runs" not in summary:  # else it is the plan of none of them
+    if "runs" not in summary:  # otherwise it is not the plan of any single run
         yield "<details>"
         yield "<summary>The whole plan, as <code>cr.Plan.from_json</code> reads it</summary>"
         yield f"<pre><code>{escape(json.dumps(plan, sort_keys=True))}</code></pre>"
@@ -303,17 +304,17 @@ def _again(summary: Summary, plan: Mapping[str, Any]) -> Iterable[str]:
         yield "<p>Make each of the runs again with its own seed, and merge them:</p>"
         yield "<pre><code>cr.merge(runs)</code></pre>"
         return
-    yield "<p>Make the same call, of the same arms and the same budget, with</p>"
+    yield "<p>Make the same call, with the same arms and the same budget, and with</p>"
     yield f"<pre><code>rng={summary['seed']}, width={plan['width']}</code></pre>"
     if plan["unit"] == "seconds" or summary["stopped"] == "seconds":
         text = (
-            "Times were measured, and decided how many draws were made: they will not be the same "
-            "again. A run with store= can be read back as it was."
+            "Measured times decided how many draws were made, so a new run will differ. "
+            "A run with store= can be read back exactly."
         )
     elif summary["stopped"] in ("draws", "cost", "tolerance"):
         text = (
-            "A run that was made in one call comes out the same to the last bit, with any number "
-            "of workers, on the same version of numpy and the same type of processor."
+            "A run that was made in one call gives the same result to the last bit, with any "
+            "number of workers, on the same version of numpy and the same type of processor."
         )
     else:
         text = (
@@ -335,7 +336,7 @@ def _list(pairs: Iterable[tuple[str, str]]) -> Iterable[str]:
 
 
 def _table(label: str, columns: Sequence[Column], bars: Sequence[float] | None = None) -> str:
-    """A table that scrolls by itself where it is too wide, also by the keyboard."""
+    """Return a table that can be scrolled if it is too wide, also by the keyboard."""
     kind = "wide" if bars is None else "wide bars"
     box = f'<div class="{kind}" role="region" tabindex="0" aria-label="{label}">'
     return "\n".join([box, html_table(columns, bars), "</div>"])

@@ -1,4 +1,4 @@
-"""The table of a run, three times: plain text, a rich renderable, and HTML for notebooks."""
+"""The table of a run in three forms: plain text, a rich renderable, and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAR = 12
 
 
 def text(summary: Summary) -> str:
-    """The run as plain text in 80 columns.
+    """Return the run as plain text in 80 columns.
 
     >>> from croupier.views.data import example
     >>> print(text(example()))
@@ -66,13 +66,13 @@ def _rows(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def rich_table(summary: Summary) -> RenderableType:
-    """The run as something that ``rich.print`` shows: the same table, with a bar for the share."""
+    """Return the same table for ``rich.print``, with a bar for the share."""
     return _RichSummary(content(summary))
 
 
 @dataclass(frozen=True)
 class _RichSummary:
-    """Rendered only when its console, and so its width, is known."""
+    """The table, rendered when its console, and so its width, is known."""
 
     said: Content
 
@@ -109,7 +109,7 @@ def _rich_columns(
     bold_first: bool = True,
     ascii_only: bool = False,
 ) -> Table:
-    """Columns as a rich table; names are Text, so that brackets in them are no markup."""
+    """Return columns as a rich table; names are Text, so that brackets in them are not markup."""
     from rich.text import Text
 
     table = table_type(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -129,7 +129,7 @@ def _rich_columns(
 
 
 def _bar(share: float, stroke: str) -> str:
-    """A share as a stroke; whatever is there leaves a trace.
+    """Return a share as a bar; every share above 0 shows at least one character.
 
     >>> _bar(0.5, "="), _bar(0.001, "="), _bar(0.0, "=")
     ('======', '=', '')
@@ -145,7 +145,7 @@ _REST = "rgba(128,128,128,.6)"
 
 
 def html(summary: Summary) -> str:
-    """The run as an HTML fragment with inline styles only: it inherits colours, light or dark."""
+    """Return the run as HTML with inline styles only: it inherits colours, light or dark."""
     said = content(summary)
     parts = [
         '<div style="font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums">',
@@ -166,7 +166,7 @@ def html(summary: Summary) -> str:
 
 
 def html_table(columns: Sequence[Column], bars: Sequence[float] | None = None) -> str:
-    """A table that says its alignment itself, as notebooks align everything to the right."""
+    """Return a table that sets its own alignment, as notebooks align everything to the right."""
     aligned = [f"text-align:{'right' if c.right else 'left'};{_CELL}" for c in columns]
     head = [
         f'<th scope="col" style="{style};font-weight:normal;{_FAINT}">{escape(c.title)}</th>'

@@ -1,4 +1,4 @@
-"""A figure as SVG inside a page: text stays text, and greys follow the colours of the page."""
+"""A figure as SVG inside a page: text stays text, and the page sets the greys."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["inline"]
 
-#: What is meant for white paper in a figure, by the variables that a page has to set.
+#: The colours of a figure for white paper, and the variables of the page that replace them.
 THEME = {
     INK: "var(--ink)",
     "#000000": "var(--ink)",
@@ -28,22 +28,23 @@ _USED = re.compile(r"url\(#(.+?)\)|^#(.+)$")
 
 
 def inline(figure: Figure, label: str, number: int) -> str:
-    """The figure as an svg element, the same for the same figure; `number` is its own on the page.
+    """Return the figure as an svg element; the same figure gives the same text.
 
-    It names nothing outside itself, and its ids are only its own.
+    `number` must be different for every figure on a page. The element refers to nothing outside
+    itself, and no other figure has its ids.
     """
     import matplotlib
 
     file = io.BytesIO()
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": f"croupier {number}"}
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # The browser draws the text, with fonts of its own.
+        # The browser draws the text, with its own fonts.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure.savefig(file, format="svg", metadata={"Date": None})
     svg = ElementTree.fromstring(file.getvalue())
     for parent in list(svg.iter()):
         for child in list(parent):
-            # A style inside a page would be one for the whole page.
+            # A style inside a page would apply to the whole page.
             if _bare(child.tag) in ("metadata", "style"):
                 parent.remove(child)
     elements = list(svg.iter())
@@ -70,7 +71,7 @@ def inline(figure: Figure, label: str, number: int) -> str:
 
 
 def _bare(name: str) -> str:
-    """A name without its namespace: HTML knows what belongs to an svg."""
+    """Return a name without its namespace: HTML knows what belongs to an svg."""
     return name.rpartition("}")[2]
 
 

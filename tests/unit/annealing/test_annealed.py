@@ -185,7 +185,7 @@ def test_a_function_that_does_not_agree_with_itself_must_be_told() -> None:
         return -(x**2).sum(axis=1) if x.ndim == 2 else -(x**2).sum() - 1
 
     prior = st.multivariate_normal(np.zeros(2), 1.0)
-    with pytest.raises(cr.PlanError, match="say vectorised=True"):
+    with pytest.raises(cr.PlanError, match="give vectorised=True"):
         ais(odd, prior)
     assert ais(odd, prior, vectorised=True).model.vectorised
 
@@ -422,10 +422,13 @@ def test_a_prior_that_cannot_be_sampled_or_evaluated_is_refused(prior: Any, mess
         (lambda u: 0.1 + 0.9 * u, "from 0 to 1, got one from 0.1 to 1"),
         (lambda u: 0.9 * u, "got one from 0 to 0.9"),
         (lambda u: u[::-1], "got one from 1 to 0"),
-        (lambda u: np.sin(np.pi * u / 2 * 5), "rises at every step"),
-        (lambda u: np.round(u), "rises at every step, got 0 after 0"),
+        (lambda u: np.sin(np.pi * u / 2 * 5), "must rise at every step"),
+        (lambda u: np.round(u), "must rise at every step, got 0 after 0"),
         (lambda u: u[1:], r"shape \(9,\)"),
-        (lambda u: np.where(np.arange(10) == 4, np.nan, u), "rises at every step, got nan after"),
+        (
+            lambda u: np.where(np.arange(10) == 4, np.nan, u),
+            "must rise at every step, got nan after",
+        ),
         (lambda u: "abc", "numbers from 0 to 1"),
         (lambda u: 1 / 0, "schedule raised ZeroDivisionError"),
         ([0.0, 0.5], "got one from 0 to 0.5"),

@@ -35,8 +35,8 @@ def noisy(x: np.ndarray, axis: int, noise: np.random.Generator) -> Any:
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
-        (st.dirichlet([1, 2, 3]), r"on a simplex: its 3 coordinates always sum to 1, so it has no "
-         r"density in R\^3; leave a coordinate out"),
+        (st.dirichlet([1, 2, 3]), r"the 3 coordinates of the prior always sum to 1, so it has no "
+         r"density in R\^3 .*: leave one coordinate out"),
         ([st.norm(0, 1), st.multivariate_normal([0, 0])], "item 1 of the list .* 2 coordinates"),
         ([st.norm(0, 1), st.dirichlet([1, 2, 3])], "item 1 of the list .* has 3 coordinates"),
         ({"a": st.norm(0, 1), "b": st.norm(0, 1)}, "a list, not a dict"),
@@ -61,7 +61,7 @@ def test_a_discrete_prior_of_the_newer_kind_is_refused_too() -> None:
 
 def test_points_of_ones_own_on_a_simplex_are_refused() -> None:
     prior = (lambda rng, size: 7 * rng.dirichlet([1, 1], size), lambda x: np.zeros(len(x)))
-    with pytest.raises(cr.PlanError, match="its 2 coordinates always sum to 7"):
+    with pytest.raises(cr.PlanError, match="the 2 coordinates of the prior always sum to 7"):
         model_of(log_likelihood, prior)
 
 
@@ -96,7 +96,7 @@ def test_noise_in_a_likelihood_is_named_as_such(axis: int) -> None:
 
 @pytest.mark.parametrize("vectorised", [None, True, False])
 def test_a_likelihood_that_returns_none_did_not_raise(vectorised: bool | None) -> None:
-    with pytest.raises(cr.ArmError, match="the log-likelihood returned None, not numbers: is a"):
+    with pytest.raises(cr.ArmError, match="the log-likelihood returned None, not numbers: check"):
         model_of(lambda x: None, TWO, vectorised=vectorised).likelihood(np.zeros((4, 2)))
 
 

@@ -73,7 +73,7 @@ def test_right_priors_are_no_surprise(prior: Any) -> None:
 def test_two_functions_of_different_laws_are_refused(
     sample: Any, logpdf: Any, settings: dict[str, Any]
 ) -> None:
-    with pytest.raises(cr.PlanError, match="sample and its log-density are not the same law"):
+    with pytest.raises(cr.PlanError, match="sample and its log-density are not the same distr"):
         cr.evidence(log_likelihood, (sample, logpdf), draws=100, **settings)
 
 

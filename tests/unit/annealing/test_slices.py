@@ -91,7 +91,7 @@ def test_a_correlated_normal_law_stays_correlated() -> None:
         ({"points": np.zeros(3)}, r"\(chains, d\)"),
         ({"log_density": lambda x: x}, "one number for each of 5 points"),
         ({"log_density": lambda x: np.full(len(x), np.nan)}, "finite or -inf"),
-        ({"log_density": lambda x: np.full(len(x), -np.inf)}, "where the density is positive"),
+        ({"log_density": lambda x: np.full(len(x), -np.inf)}, "must all have a density above 0"),
     ],
 )
 def test_wrong_use_is_refused(change: dict[str, Any], message: str) -> None:

@@ -55,10 +55,10 @@ class AsyncCall:
 
 NOT_VALUES: dict[str, tuple[Arm, str, str]] = {
     # what an arm returns, how the message shows it, the way out
-    "nan": (lambda rng, size: np.full(size, np.nan), "nan", "mend the arm"),
-    "inf": (lambda rng, size: np.full(size, np.inf), "returned inf", "mend the arm"),
-    "minus inf": (lambda rng, size: np.full(size, -np.inf), "-inf", "mend the arm"),
-    "float32 inf": (lambda rng, size: np.full(size, np.inf, np.float32), "inf", "mend the arm"),
+    "nan": (lambda rng, size: np.full(size, np.nan), "nan", "fix the arm"),
+    "inf": (lambda rng, size: np.full(size, np.inf), "returned inf", "fix the arm"),
+    "minus inf": (lambda rng, size: np.full(size, -np.inf), "-inf", "fix the arm"),
+    "float32 inf": (lambda rng, size: np.full(size, np.inf, np.float32), "inf", "fix the arm"),
     "too large": (lambda rng, size: np.full(size, 1e308), "1e+308", "rescale the draws"),
     "None": (lambda rng, size: None, "None", "return an array of 1 values"),
     "complex": (lambda rng, size: np.full(size, 1 + 2j), "(1+2j)", "two components"),
@@ -73,12 +73,12 @@ NOT_VALUES: dict[str, tuple[Arm, str, str]] = {
     "a masked array": (
         lambda rng, size: np.ma.masked_greater(rng.random(size), 0.5),
         "masked array",
-        "return every draw as a plain array",
+        "return every draw in a plain array",
     ),
     "a masked array without a mask": (
         lambda rng, size: np.ma.array(rng.random(size)),
         "masked array",
-        "return every draw as a plain array",
+        "return every draw in a plain array",
     ),
     "a 3-d array": (lambda rng, size: rng.random((size, 2, 2)), "(1, 2, 2)", r"\(size, d\)"),
     "no component": (lambda rng, size: np.empty((size, 0)), "(1, 0)", "no component"),
@@ -203,7 +203,7 @@ def test_costs_that_cannot_be_spent_are_refused(cost: float, shown: str, each: b
     error = refused(arm, cost=100)
     assert f"reported a cost of {shown}" in str(error)
     assert repr(error.value) == repr(float(cost))
-    assert "must be a positive number" in str(error) or "beyond" in str(error)
+    assert "must be a positive number" in str(error) or "costs must lie between" in str(error)
 
 
 def test_a_single_bad_cost_among_good_ones_is_found() -> None:
@@ -229,7 +229,7 @@ def test_costs_that_are_not_one_number_per_draw_are_refused(costs: Any, message:
 def test_an_arm_that_reports_no_cost_under_a_budget_of_cost_is_told_what_to_do() -> None:
     for arm in (lambda rng, size: rng.random(size), lambda rng, size: cr.Draws(rng.random(size))):
         error = refused(arm, cost=100)
-        assert "return cr.Draws(values, costs), or budget draws= or seconds=" in str(error)
+        assert "return cr.Draws(values, costs), or give draws= or seconds=" in str(error)
 
 
 def test_costs_are_one_per_draw_or_one_for_all() -> None:

@@ -165,8 +165,8 @@ def test_arms_of_module_functions_travel_to_workers() -> None:
         (lambda: Family.tilted(square, [1], directions=np.eye(3)), r"directions must be \(d, 1\)"),
         (lambda: Family.tilted(None, [1]), "f must be a function"),
         (lambda: Family.simulated(None, [1]), "simulate must be a function"),
-        (lambda: Family.tilted(square, [1, 2], names=["a"]), "2 proposals need as many names"),
-        (lambda: Family.tilted(square, [1, 1]), "a name of its own, .* or give names="),
+        (lambda: Family.tilted(square, [1, 2], names=["a"]), "names must be 2, one for each"),
+        (lambda: Family.tilted(square, [1, 1]), "its own name, .* or give names="),
         (lambda: Family(stats.norm(), [stats.norm()], costs=5), "one number per proposal, got 5"),
         (lambda: Family.tilted(square, [1], directions="x"), r"must be numbers \(d, 1\), got 'x'"),
         (

@@ -98,7 +98,7 @@ def test_it_prints_a_table() -> None:
         ({"population": 0.5}, "population must be a whole number"),
         ({"update": "squares"}, "update must be one of 'printed', 'payoff', 'squared'"),
         ({"proportions": [0.5, 0.4, 0.2]}, "proportions must sum to 1, got a sum of 1.1"),
-        ({"proportions": [0.5, 0.5]}, "proportions needs one number per proposal, 3"),
+        ({"proportions": [0.5, 0.5]}, r"one number per proposal \(3 in all\)"),
         ({"confidence": 2}, "confidence must lie between 0 and 1"),
     ],
 )

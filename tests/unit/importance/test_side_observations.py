@@ -71,8 +71,8 @@ def test_the_same_bits_on_workers_and_with_a_memory_that_is_full() -> None:
 
 
 def test_arms_without_points_are_refused() -> None:
-    with pytest.raises(cr.PlanError, match=r"use Family.arms\(side=True\)"):
+    with pytest.raises(cr.PlanError, match=r"give arms=family\.arms\(side=True\)"):
         cr.estimate(FAMILY.arms(), draws=100, policy=SideThompson(), rng=7)
     arms = [*FAMILY.arms(side=True), *Family(stats.norm(), {"x": stats.norm()}).arms(side=True)]
-    with pytest.raises(cr.PlanError, match="all arms of one family, and no others"):
+    with pytest.raises(cr.PlanError, match="all arms of one family and no other arms"):
         cr.estimate(arms, draws=100, policy=SideThompson(), rng=7)

@@ -304,10 +304,10 @@ def test_weights_may_be_given_by_name_and_in_single_precision() -> None:
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([0.5, 0.3, 0.3], r"weights must sum to 1, got a sum of 1\.1: divide each of them by it"),
+        ([0.5, 0.3, 0.3], r"weights must sum to 1, got a sum of 1\.1: divide each weight by"),
         ([1, 1, 1], "weights must sum to 1, got a sum of 3"),
         ([0.5, 0.7, -0.2], r"weights must be a number of at least 0, got -0\.2"),
-        ([0.5, 0.5, 0.0], "weights must be above 0, got .*: leave out what has no weight"),
+        ([0.5, 0.5, 0.0], "weights must be above 0, got .*: leave out the entries with weight 0"),
         ([0.5, 0.5], r"weights needs one entry per arm, 3, got \(0\.5, 0\.5\)"),
         ([0.5, 0.5, float("nan")], "weights must be a number of at least 0, got nan"),
         ([0.5, 0.5, float("inf")], "weights must be a number of at least 0, got inf"),

@@ -300,7 +300,7 @@ def test_of_logs_the_log_comes_first_and_then_what_a_double_can_hold(
     assert page.headings[0] == f"log: {log}"
     assert f"The quantity itself: {value}, interval [" in page.text
     assert "log mean" in page.tables[0][0]
-    assert "no double holds" in pages["deep logs"].text
+    assert "for a floating-point number" in pages["deep logs"].text
     assert "The quantity itself: 0 ± unknown" in pages["nothing"].text
 
 
@@ -310,7 +310,7 @@ def test_a_quantity_is_shown_only_with_an_error_and_an_interval_that_doubles_hol
     log: float, held: bool, tmp_path: Path
 ) -> None:
     result = estimate({"a": normal(1.0, log), "b": normal(1.0, log)}, log=True)
-    assert ("no double holds" in written(result, tmp_path).text) == (not held)
+    assert ("for a floating-point number" in written(result, tmp_path).text) == (not held)
 
 
 def test_of_a_long_vector_the_first_fifty_components_are_listed(
@@ -357,8 +357,8 @@ def test_what_agreement_means_is_said_where_it_was_tested(pages: dict[str, Page]
         return pages[kind].terms.get("agreement of the arms")
 
     assert "at least one of them is biased" in str(said("disagreeing"))
-    assert said("strata") == "not tested: strata have means of their own"
-    assert str(said("mixture")).startswith("not tested: a proposal by itself")
+    assert said("strata") == "not tested: each stratum has its own mean"
+    assert str(said("mixture")).startswith("not tested: a single proposal")
     assert said("one arm") is None
 
 
@@ -367,9 +367,9 @@ def test_what_agreement_means_is_said_where_it_was_tested(pages: dict[str, Page]
     [
         ("draws", "the budget was spent", "to the last bit"),
         ("tolerance", "short enough", "to the last bit"),
-        ("seconds", "the time was over", "will not be the same again"),
+        ("seconds", "the time was used up", "a new run will differ"),
         ("callback", "which returned True", "ended after"),
-        ("interrupted", "before its time", "ended after"),
+        ("interrupted", "before its end", "ended after"),
         (None, "the answer so far", "ended after"),
         ("tired", "tired", "ended after"),
     ],
@@ -461,7 +461,7 @@ def test_the_path_comes_back_and_an_older_page_is_replaced(
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*nowhere; make it first"):
         report.write(tmp_path / "nowhere" / "run.html", "page")
-    with pytest.raises(IsADirectoryError, match=r"is a folder; name a file, as .*run\.html"):
+    with pytest.raises(IsADirectoryError, match=r"is a folder; give a file, such as .*run\.html"):
         report.write(tmp_path, "page")
     assert not list(tmp_path.iterdir())
 
