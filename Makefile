@@ -111,12 +111,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(RIVALS): pyproject.toml constraints.txt benchmarks/rivals.txt
 	@$(PYTHON) -m venv --clear .venv-rivals
 	@echo "Installing croupier and its rivals into .venv-rivals ..."
-	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rivals.txt
+	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/rivals.txt
 	@touch $@
 
 # So do other samplers of the evidence.
 $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 	@$(PYTHON) -m venv --clear .venv-samplers
 	@echo "Installing croupier and other samplers into .venv-samplers ..."
-	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/evidence.txt
+	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/evidence.txt
 	@touch $@

@@ -13,7 +13,7 @@ from croupier.data.draws import Floats
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
 from croupier.paper.fig1_tiles import CurveRow, Tile
 from croupier.views import formats
-from croupier.views.plots import FAINT, INK, PALETTE, STYLE
+from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,21 +67,13 @@ def draw(
 
     Cells of the grid that were not measured stay white, those that cannot be are grey.
     """
-    try:
-        import matplotlib
-
-        from croupier.views.figure import NotebookFigure
-    except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
-
+    matplotlib, create = plotting()
     followed = list(dict.fromkeys(row.cell for row in curves))
     with_default = DEFAULT in study.policies
     rows = max(1 + with_default, len(followed))
     with matplotlib.rc_context({**STYLE, "hatch.linewidth": 0.7}):
         if figure is None:
-            figure = NotebookFigure.create(13, 5.9 * rows + 0.7)
+            figure = create(13, 5.9 * rows + 0.7)
         width = 2 if followed else 1
         axes = figure.subplots(rows, width, squeeze=False, width_ratios=[1.12, 1][:width])
         for panel in axes.flat:

@@ -12,7 +12,7 @@ from croupier.paper.fig1_picture import COLOURS, NAMES
 from croupier.paper.fig3_files import CurveRow
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, Annealing
 from croupier.views import formats
-from croupier.views.plots import FAINT, INK, STYLE
+from croupier.views.plots import FAINT, INK, STYLE, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,19 +45,11 @@ _APART: Final = 0.042
 
 def draw(study: Annealing, curves: Sequence[CurveRow], figure: Figure | None = None) -> Figure:
     """Draw the regret of every policy, combined in three ways, and of each arm alone."""
-    try:
-        import matplotlib
-
-        from croupier.views.figure import NotebookFigure
-    except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
-
+    matplotlib, create = plotting()
     models = [rows for rows in study.rows if any(row.rows == rows for row in curves)]
     with matplotlib.rc_context(STYLE):
         if figure is None:
-            figure = NotebookFigure.create(16, 4.4 * len(models) + 1.3)
+            figure = create(16, 4.4 * len(models) + 1.3)
         axes = figure.subplots(len(models), len(CLOCKS) + 1, squeeze=False)
         for line, rows in zip(axes, models, strict=True):
             for panel, clock in zip(line, CLOCKS, strict=False):

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from croupier.compiling import compiled, inlined
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, streams, uniform
 

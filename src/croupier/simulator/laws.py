@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 from croupier.simulator.randomness import gamma, next_bits, normal, uniform
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 
 __all__ = [
     "WORDS",

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 from croupier.simulator.kernels import (
     KL_UCB,
     OUT_OF_RANGE,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["panels", "plot"]
+__all__ = ["panels", "plot", "plotting"]
 
 # Okabe and Ito 2008, told apart by the colour-blind; the likeliest arms get the calmest colours.
 PALETTE = (
@@ -70,7 +70,7 @@ def plot(
     size = len(components(summary["value"]))
     if not -size <= component < size:
         raise ValueError(f"component must be below {size}, got {component!r}")
-    matplotlib, create = _needed()
+    matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
         if figure is None:
             figure = create(12, 3.8)
@@ -84,7 +84,7 @@ def plot(
 
 def panels(summary: Summary, history: History) -> list[Figure]:
     """Draw the three panels as figures of their own, which a page can put below each other."""
-    matplotlib, create = _needed()
+    matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
         left, middle, right = figures = [create(4.1, 3.5) for _ in range(3)]
         colours = _colours(summary)
@@ -94,16 +94,16 @@ def panels(summary: Summary, history: History) -> list[Figure]:
     return figures
 
 
-def _needed() -> tuple[Any, Callable[[float, float], Figure]]:
-    """Return matplotlib, and what makes a figure of so many inches."""
+def plotting() -> tuple[Any, Callable[[float, float], Figure]]:
+    """Return matplotlib, and what makes a figure of a width and a height in inches."""
     try:
         import matplotlib
 
         from croupier.views.figure import NotebookFigure
     except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
+        from croupier.extras import MissingExtraError
+
+        raise MissingExtraError("a plot needs", "matplotlib", "plot") from error
     return matplotlib, NotebookFigure.create
 
 
