@@ -13,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
+.PHONY: help demo test test-slow test-versions bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
   bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
@@ -28,6 +28,9 @@ test: lint ## lint, check types and layers, run all but the slow tests
 
 test-slow: $(INSTALLED) ## run all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
+	$(ONE_THREAD) $(BIN)/python tests/versions.py
 
 bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 
@@ -82,7 +85,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 clean: ## remove all that make has made
-	rm -rf .venv .venv-rivals .venv-samplers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers .venv-versions build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used as they are, so that the constraints hold for them
