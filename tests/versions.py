@@ -26,7 +26,6 @@ TESTS = (
     "tests/unit/data",
     "tests/unit/cli",
     "tests/unit/results",
-    "tests/unit/views",
     "tests/unit/theory/test_distributions.py",
     "tests/unit/simulator/test_simulation.py",
     "tests/unit/test_without_numba.py",
@@ -67,7 +66,7 @@ def check(uv: str, python: Path, version: str, age: str) -> None:
     run(uv, "venv", "-q", "--clear", "--python", python, folder)
     run(uv, "pip", "install", "-q", "--python", inside, "-r", wanted, "-e", ".", *TOOLS)
     run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS)
-    run(folder / "bin" / "croupier", "demo", "--seconds", "0.5", "--no-picture", "--seed", "7")
+    run(folder / "bin" / "croupier", "demo", "--seconds", "0.5", "--picture", HOME / "demo.png")
 
 
 def main() -> int:
