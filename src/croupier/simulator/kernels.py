@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled, inlined
+from croupier.compiling import compiled, inlined, rebound
 from croupier.policies import indices
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, streams, uniform
@@ -34,6 +34,7 @@ __all__ = [
     "complain",
     "kl_bound",
     "kl_bound_again",
+    "kl_excess",
     "kl_is_above",
     "kl_slope",
     "level_of",
@@ -68,21 +69,18 @@ _ucb_v = inlined(indices.ucb_v)
 _moss = inlined(indices.moss)
 _subgaussian = inlined(indices.subgaussian_ucb)
 _kl_level = inlined(indices.kl_level)
-_kl_excess = inlined(indices.kl_excess)
+kl_excess = inlined(indices.kl_excess)
 kl_slope = inlined(indices.kl_slope)
+_kl_start = inlined(indices.kl_start)
+_kl_newton = rebound(inlined(indices.kl_newton), kl_excess=kl_excess, kl_slope=kl_slope)
 
 
 @compiled
 def kl_descent(loss: float, level: float, w: float) -> float:
     """Return w = -log(1 - q) of KL-UCB by the Newton steps of `indices.kl_ucb`, from above."""
     least, log_mean = -math.log(loss), math.log1p(-loss)
-    for _ in range(60):
-        log_q = math.log(-math.expm1(-w))
-        excess = _kl_excess(loss, level, w, least, log_mean, log_q)
-        slope = kl_slope(loss, w)
-        if not (excess > 0 and slope > 0):
-            break
-        lower = max(w - excess / slope, least)
+    for _ in range(indices.NEWTON_STEPS):
+        lower = _kl_newton(loss, level, w, least, log_mean)
         if not lower < w:
             break
         w = lower
@@ -96,11 +94,8 @@ def kl_bound(loss: float, level: float) -> float:
         return math.inf
     if loss >= 1:
         return level
-    w = -math.log(loss) + (level - (1 - loss) * math.log1p(-loss)) / loss
-    room = loss - math.sqrt(level / 2)
-    if room > 0:
-        w = min(w, -math.log(room))
-    return kl_descent(loss, level, w)
+    start = _kl_start(loss, level, -math.log(loss), (1 - loss) * math.log1p(-loss))
+    return kl_descent(loss, level, start)
 
 
 @compiled
@@ -129,7 +124,7 @@ def kl_is_above(loss: float, level: float, w: float) -> bool:
     if loss >= 1:
         return level > w * (1 + 1e-12)
     log_q = math.log(-math.expm1(-w))
-    excess = _kl_excess(loss, level, w, -math.log(loss), math.log1p(-loss), log_q)
+    excess = kl_excess(loss, level, w, -math.log(loss), math.log1p(-loss), log_q)
     return excess < -1e-12 * level
 
 

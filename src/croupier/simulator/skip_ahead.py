@@ -27,6 +27,7 @@ from croupier.simulator.kernels import (
     complain,
     kl_bound,
     kl_bound_again,
+    kl_excess,
     kl_is_above,
     kl_slope,
     level_of,
@@ -60,7 +61,9 @@ _ONE: Final = np.uint64(1)
 def kl_threshold(w: float, level: float) -> float:
     """Return the mean loss below which KL-UCB's bound at this level is above 1 - exp(-w).
 
-    Newton's method on kl(1 - x, 1 - exp(-w)) = level, from the right, where kl is convex in x.
+    This is the equation of `indices.kl_ucb`, kl(1 - x, 1 - exp(-w)) = level, solved for the other
+    unknown: the loss x, w being known. Newton's method comes from the right, where kl is convex
+    in x with slope log(x/(1 - q)) - log((1 - x)/q), q = 1 - exp(-w).
     """
     if w == math.inf:
         return -1.0
@@ -70,7 +73,7 @@ def kl_threshold(w: float, level: float) -> float:
     x = min(1 - 1e-16, least + math.sqrt(level / 2))
     for _ in range(60):
         log_x, log_rest = math.log(x), math.log1p(-x)
-        excess = x * (log_x + w) + (1 - x) * (log_rest - log_q) - level
+        excess = kl_excess(x, level, w, -log_x, log_rest, log_q)
         slope = (log_x + w) - (log_rest - log_q)
         if not (excess > 0 and slope > 0):
             break

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from croupier.checks import positive
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
-from croupier.estimates.intervals import bernoulli_kl
+from croupier.estimates.variance_intervals import bernoulli_kl
 from croupier.theory.arrays import at_least_zero
 from croupier.theory.distributions import Distribution
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import optimize
 
 from croupier import PlanError
-from croupier.estimates.intervals import bernoulli_kl
+from croupier.estimates.variance_intervals import bernoulli_kl
 from croupier.theory import (
     Discrete,
     ScaledBernoulli,
