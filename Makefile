@@ -30,7 +30,7 @@ test-slow: $(INSTALLED) ## run all tests, the slow ones too
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
-	$(ONE_THREAD) $(BIN)/python tests/versions.py
+	$(ONE_THREAD) $(BIN)/python tests/versions.py $(ARGS)
 
 bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 

@@ -31,7 +31,9 @@ def exact_end(p, level, upper):
 
 
 @pytest.mark.parametrize("pairs", [1, 30, 10_000, 10**9])
-@pytest.mark.parametrize("mean", [1e-30, 1.5e-17, 2e-9, 1e-4, 0.1, 0.25, 0.4, 0.5 - 1e-7, 0.5 - 2.0**-53])
+@pytest.mark.parametrize(
+    "mean", [1e-30, 1.5e-17, 2e-9, 1e-4, 0.1, 0.25, 0.4, 0.5 - 1e-7, 0.5 - 2.0**-53]
+)
 def test_the_ends_of_a_kl_interval_are_exact_also_near_zero_and_one(mean, pairs):
     low, high = kl_variance_interval(mean, pairs, delta=10)
     p = 2 * mean
