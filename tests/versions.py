@@ -2,7 +2,7 @@
 
 `make test-versions` runs them on every Python from 3.11 to 3.13 that it finds, each in an
 environment of its own below .venv-versions, and says which it skipped; ARGS="3.12" chooses some.
-The oldest versions are the lower bounds of pyproject.toml, or the first with wheels for that Python.
+The oldest versions are the lower bounds of pyproject.toml, or the first with wheels for a Python.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from croupier import theory
 from croupier.data.draws import Floats
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
-from croupier.paper.fig1_tiles import CurveRow, Tile
+from croupier.paper.fig1_tiles import Fig1CurveRow, Tile
 from croupier.views import formats
 from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 
@@ -60,7 +60,7 @@ _ARMS: Final = {
 def draw(
     study: TwoArms,
     tiles: Mapping[Cell, Tile],
-    curves: Sequence[CurveRow],
+    curves: Sequence[Fig1CurveRow],
     figure: Figure | None = None,
 ) -> Figure:
     """Draw tiles on the left and a curve for each followed cell on the right.
@@ -253,7 +253,9 @@ def _place(values: Sequence[float], value: float) -> float | None:
 # -- curves
 
 
-def _curve(axes: Axes, study: TwoArms, rows: Sequence[CurveRow], cell: Cell, letter: str) -> None:
+def _curve(
+    axes: Axes, study: TwoArms, rows: Sequence[Fig1CurveRow], cell: Cell, letter: str
+) -> None:
     """Pulls of the worse arm against time: mean, 1 % and 99 % percentiles, and bounds."""
     t = np.array(study.times, dtype=float)
     for policy in study.policies:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from croupier.paper.fig2_contest import BEST, DEFAULT, MIXTURE
-from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part
+from croupier.paper.fig2_study import Fig2Row, OptionPrice, Part, by_part
 from croupier.views import formats
 from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 
@@ -60,7 +60,7 @@ _KEY: Final = (
 )
 
 
-def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) -> Figure:
+def draw(study: OptionPrice, rows: Sequence[Fig2Row], figure: Figure | None = None) -> Figure:
     """Draw a panel for each strike."""
     matplotlib, create = plotting()
     parts = by_part(rows)
@@ -86,7 +86,7 @@ def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) 
 
 
 def _panel(
-    axes: Axes, study: OptionPrice, strike: float, parts: Mapping[Part, Sequence[Row]]
+    axes: Axes, study: OptionPrice, strike: float, parts: Mapping[Part, Sequence[Fig2Row]]
 ) -> None:
     """One strike: dots from the squared errors, lines from the draws of every arm."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

@@ -14,7 +14,7 @@ from croupier.errors import PlanError
 from croupier.paper.cir import THETAS, Caplet, Exact
 from croupier.paper.fig2_contest import CONTESTANTS, Asked, Estimates
 
-__all__ = ["OptionPrice", "Part", "Row", "rows_of"]
+__all__ = ["Fig2Row", "OptionPrice", "Part", "rows_of"]
 
 #: 10^2 ... 10^5, two to a decade.
 _DRAWS: Final = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class Fig2Row:
     """A contestant at a strike after so many draws.
 
     `nmse` is n times the mean squared error over the runs, with its standard error; `best` is V*,
@@ -146,7 +146,7 @@ def up_to(most: float) -> tuple[int, ...]:
 
 def rows_of(
     study: OptionPrice, part: Part, exact: Exact, done: Estimates, spent: float
-) -> list[Row]:
+) -> list[Fig2Row]:
     """Return the rows of a part, from the estimates of its runs."""
     n = np.array(study.draws, float)
     squares = n * np.square(done.values - exact.price)
@@ -157,7 +157,7 @@ def rows_of(
     elif done.pulls is not None:
         allocation = (done.pulls @ exact.variances).mean(axis=0) / (n * best)
     return [
-        Row(
+        Fig2Row(
             strike=part.strike,
             contestant=part.contestant,
             draws=draws,
@@ -176,9 +176,9 @@ def rows_of(
     ]
 
 
-def by_part(rows: Iterable[Row]) -> Mapping[Part, list[Row]]:
+def by_part(rows: Iterable[Fig2Row]) -> Mapping[Part, list[Fig2Row]]:
     """Return the rows of each part."""
-    parts: dict[Part, list[Row]] = {}
+    parts: dict[Part, list[Fig2Row]] = {}
     for row in rows:
         parts.setdefault(row.part, []).append(row)
     return parts

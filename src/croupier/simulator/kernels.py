@@ -1,35 +1,35 @@
 """The plain kernels: one decision after the other, as the policies themselves make them.
 
-They are slow and simple, and the measure of everything in `ahead`. A kernel plays several runs in
-one call and writes the pulls of every arm at the recorded times. The formulas are those of
+They are slow and simple, and everything in `skip_ahead` is measured by them. A kernel plays several
+runs in one call and writes the pulls of every arm at the recorded times. The formulas are those of
 `policies.indices`, compiled.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from croupier.compiling import compiled, inlined, rebound
 from croupier.policies import indices
+from croupier.simulator.kinds import (
+    COST_VARIANCE,
+    COST_VARIANCE_TRIPLES,
+    KL_UCB,
+    MOSS,
+    NOT_A_NUMBER,
+    OUT_OF_RANGE,
+    SECOND_MOMENT,
+    SUBGAUSSIAN,
+    UCB1,
+    UCB_V,
+)
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, streams, uniform
 
 __all__ = [
-    "COST_VARIANCE",
-    "COST_VARIANCE_TRIPLES",
-    "EVEN",
-    "KL_UCB",
-    "MOSS",
-    "NOT_A_NUMBER",
-    "OUT_OF_RANGE",
-    "SECOND_MOMENT",
-    "SUBGAUSSIAN",
-    "UCB1",
-    "UCB_V",
-    "VARIANCE",
     "Rules",
     "complain",
     "kl_bound",
@@ -45,24 +45,6 @@ __all__ = [
     "score_of",
     "sum_draws",
 ]
-
-# Index policies.
-UCB1: Final = 0  # scale
-UCB_V: Final = 1  # zeta, c, cut
-KL_UCB: Final = 2  # f
-MOSS: Final = 3  # horizon (0: anytime), arms
-SUBGAUSSIAN: Final = 4  # sigma, alpha
-EVEN: Final = 5
-
-# Payoffs: see `croupier.policies.payoffs`.
-SECOND_MOMENT: Final = 0
-VARIANCE: Final = 1
-COST_VARIANCE: Final = 2
-COST_VARIANCE_TRIPLES: Final = 3
-
-# What can go wrong: written with the run's arm, time and value.
-OUT_OF_RANGE: Final = 1
-NOT_A_NUMBER: Final = 2
 
 _ucb1 = inlined(indices.ucb1)
 _ucb_v = inlined(indices.ucb_v)

@@ -18,7 +18,8 @@ from croupier.checks import count_of, positive
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import RandomLike, seed_from
-from croupier.simulator.players import Chunk, Player, players_of, summing
+from croupier.simulator import kinds
+from croupier.simulator.players import KernelCall, Player, players_of, summing
 from croupier.simulator.problems import Problem
 from croupier.theory import cost_regret, regret_from_counts
 from croupier.views.bar import counting
@@ -227,8 +228,8 @@ def simulate(
 
 def _replicate(
     player: Player,
-    kernel: Callable[[Chunk], None],
-    add_up: Callable[[Chunk, Any], None] | None,
+    kernel: Callable[[KernelCall], None],
+    add_up: Callable[[KernelCall, Any], None] | None,
     problem: Problem,
     times: Floats,
     runs: int,
@@ -245,10 +246,10 @@ def _replicate(
     def play(start: int) -> tuple[int, float]:
         part = slice(start, start + some)
         began = time.thread_time()
-        chunk = Chunk(keys[part], times, pulls[part], trouble[part])
-        kernel(chunk)
+        call = KernelCall(keys[part], times, pulls[part], trouble[part])
+        kernel(call)
         if add_up is not None:
-            add_up(chunk, sums[part])
+            add_up(call, sums[part])
         return len(keys[part]), time.thread_time() - began
 
     spent = 0.0
@@ -284,7 +285,7 @@ def _count(ready: set[Future[tuple[int, float]]], done: Callable[[int], None]) -
 def _refuse(player: Player, problem: Problem, trouble: Floats) -> None:
     run = int(np.flatnonzero(trouble[:, 0])[0])
     what, arm, at, value = trouble[run].tolist()
-    if what == 2:
+    if what == kinds.NOT_A_NUMBER:
         raise PlanError(
             f"index {player.name!r} returned NaN for arm {int(arm)} at time {at:.0f} of run {run}: "
             "it must return a number for every loss in [0, 1], variance, count and time"

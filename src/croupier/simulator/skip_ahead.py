@@ -19,11 +19,6 @@ import numpy as np
 
 from croupier.compiling import compiled
 from croupier.simulator.kernels import (
-    KL_UCB,
-    OUT_OF_RANGE,
-    SUBGAUSSIAN,
-    UCB1,
-    UCB_V,
     complain,
     kl_bound,
     kl_bound_again,
@@ -35,7 +30,8 @@ from croupier.simulator.kernels import (
     raw_loss,
     score_of,
 )
-from croupier.simulator.laws import TWO_VALUES, chance_of, draw
+from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, TWO_VALUES, UCB1, UCB_V
+from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (
     next_bits,
     ones_of,

@@ -19,7 +19,7 @@ from croupier.theory.distributions import (
     Distribution,
     ScaledBernoulli,
     TruncatedNormal,
-    Uniform,
+    UniformLaw,
 )
 from croupier.theory.regret import (
     cost_regret,
@@ -34,7 +34,7 @@ __all__ = [
     "Distribution",
     "ScaledBernoulli",
     "TruncatedNormal",
-    "Uniform",
+    "UniformLaw",
     "cost_regret",
     "d_inf",
     "kl_ucb_leading_term",

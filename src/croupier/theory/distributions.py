@@ -16,7 +16,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory.arrays import array_of
 
-__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "Uniform"]
+__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "UniformLaw"]
 
 #: Nodes on either side of the centre, and the power that crowds them there.
 _NODES: Final = 96
@@ -134,10 +134,10 @@ class ScaledBernoulli(Distribution):
 
 
 @dataclass(frozen=True)
-class Uniform(Distribution):
+class UniformLaw(Distribution):
     """Uniform on [low, high] within [0, 1].
 
-    >>> round(12 * Uniform(0.25, 0.75).variance, 12)
+    >>> round(12 * UniformLaw(0.25, 0.75).variance, 12)
     0.25
     """
 
@@ -174,7 +174,9 @@ class TruncatedNormal(Distribution):
     def __post_init__(self) -> None:
         positive("sigma", self.sigma)
         if not np.isfinite(array_of("mu", self.mu)):
-            raise PlanError(f"mu must be finite, got {self.mu!r}: for a flat density use Uniform")
+            raise PlanError(
+                f"mu must be finite, got {self.mu!r}: for a flat density use UniformLaw"
+            )
         _range_within(self.low, self.high)
 
     @property
