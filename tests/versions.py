@@ -17,7 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / ".venv-versions"
 PYTHONS = ("3.11", "3.12", "3.13")
-AGES = {"oldest": ["--resolution", "lowest-direct"], "newest": ["--resolution", "highest"]}
+#: How uv resolves the versions of an age, and options of pytest: old packages warn of new ones.
+AGES = {
+    "oldest": ("lowest-direct", ["-p", "no:warnings", "-o", "addopts=--import-mode=importlib"]),
+    "newest": ("highest", []),
+}
 TOOLS = ("pytest>=8", "hypothesis", "mpmath", "psutil")
 
 #: Something of every dependency: the loop, numpy, scipy, typer, rich, matplotlib, pandas, numba.
@@ -60,11 +64,12 @@ def check(uv: str, python: Path, version: str, age: str) -> None:
     inside = folder / "bin" / "python"
     wanted = HOME / f"{version}-{age}.txt"
     HOME.mkdir(exist_ok=True)
-    run(uv, "pip", "compile", "-q", "pyproject.toml", "--extra", "all", *AGES[age],
+    resolution, options = AGES[age]
+    run(uv, "pip", "compile", "-q", "pyproject.toml", "--extra", "all", "--resolution", resolution,
         "--only-binary", ":all:", "--python", python, "--upgrade", "-o", wanted)  # fmt: skip
     run(uv, "venv", "-q", "--clear", "--python", python, folder)
     run(uv, "pip", "install", "-q", "--python", inside, "-r", wanted, "-e", ".", *TOOLS)
-    run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS)
+    run(inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "-m", "not slow", *TESTS)
     run(folder / "bin" / "croupier", "demo", "--seconds", "0.5", "--picture", HOME / "demo.png")
 
 

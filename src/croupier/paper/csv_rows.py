@@ -74,7 +74,7 @@ class Sheet(Generic[AnyRow]):
             ]
         except ValueError:
             raise StoreError(
-                f"{self.path}, line {number} is no row of this figure: {line[:80]!r}; remove it"
+                f"{self.path}, line {number} is not a row of this figure: {line[:80]!r}; remove it"
             ) from None
         return self.kind(*values)
 

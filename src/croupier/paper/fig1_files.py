@@ -95,7 +95,7 @@ class Fig1Files:
 def _whole(
     study: TwoArms, sheet: Sheet[AnyRow], number: int, key: Callable[[AnyRow], object]
 ) -> list[AnyRow]:
-    """Return the rows of cells that have so many, told apart by their key."""
+    """Return the rows of cells that have `number` rows, told apart by their key."""
     rows = sheet.read()
     _refuse_others(study, sheet.path, rows)
     cells: dict[Cell, dict[object, AnyRow]] = {}

@@ -167,7 +167,7 @@ def _default(axes: Axes, study: TwoArms, tiles: Mapping[Cell, Tile]) -> None:
 
 
 def _frame(axes: Axes, study: TwoArms) -> None:
-    """An even grid, whatever the spacing of its variances."""
+    """An even grid, for any spacing of its variances."""
     columns, rows = len(study.variances), len(study.extras)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(-0.5, rows - 0.5)

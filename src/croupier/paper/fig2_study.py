@@ -33,13 +33,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Fig2Row:
-    """A contestant at a strike after so many draws.
+    """A contestant at a strike after a number of draws.
 
     `nmse` is n times the mean squared error over the runs, with its standard error; `best` is V*,
     the variance of the best arm, so that nmse/best is 1 for the best arm in hindsight. `allocation`
     is that ratio as the draws of every arm imply it, without the noise of the draws themselves:
     sum_k n_k V_k/(n V*) for a plain mean, n/(V* sum_k n_k/V_k) where draws are weighted; NaN
-    where there are no arms. `width`: payoffs are clipped at so many times the price.
+    where there are no arms. `width`: payoffs are clipped at `width` times the price.
     `cpu_seconds` are those of all numbers of draws together.
     """
 

@@ -36,10 +36,10 @@ _CLOCK: Final = {
 }
 _SHORT: Final = {**NAMES, "variance-thompson": "default"}
 
-#: A close look at regrets ends at so many times t (delta V)*.
+#: A close look at regrets ends at this many times t (delta V)*.
 _FAR: Final = 0.6
 
-#: Labels at the ends of lines are so far apart, at least, as a part of the axis.
+#: Labels at the ends of lines are at least this part of the axis apart.
 _APART: Final = 0.042
 
 

@@ -22,7 +22,7 @@ from croupier.simulator.players import KernelCall, players_of
 
 __all__ = ["RegretCurve", "combined", "curves_of", "policies_of", "problem_of"]
 
-#: The paper's policies scale draws by so many times Z, and costs by this quantile of the banks'.
+#: The paper's policies scale draws by 3 times Z, and costs by the 99 % quantile of the banks.
 _RANGE: Final = 3.0
 _QUANTILE: Final = 0.99
 
@@ -66,13 +66,13 @@ def problem_of(banks: Sequence[Bank], clock: Clock) -> Any:
 
 def policies_of(study: Annealing, banks: Sequence[Bank], clock: Clock) -> list[Any]:
     """Return the policies; the paper's are told a range of costs, and clip what lies outside."""
-    dearest = max(float(np.quantile(bank.costs(clock), _QUANTILE)) for bank in banks)
+    highest_cost = max(float(np.quantile(bank.costs(clock), _QUANTILE)) for bank in banks)
     kinds = {"ucb1": "UCB1", "ucb-v": "UCBV", "kl-ucb": "KLUCB", "thompson": "Thompson"}
     return [
         cr.policies.VarianceThompson()
         if name == DEFAULT
         else getattr(cr.policies, kinds[name])(
-            payoff="cost-variance", bounds=(0.0, _RANGE), cost_bounds=(0.0, dearest), clip=True
+            payoff="cost-variance", bounds=(0.0, _RANGE), cost_bounds=(0.0, highest_cost), clip=True
         )
         for name in study.policies
     ]
@@ -96,7 +96,7 @@ def _curves(
     laws = Laws(problem.law, problem.parameters, charge.law, charge.parameters, problem.recorded)
     times = study.shares * problem.costs[-1]
     seeds = np.random.SeedSequence(study.seed, spawn_key=(rows, int(study.standardised)))
-    # One key for a run, whoever plays it.
+    # One key for a run, for every policy.
     keys = seeds.generate_state(study.runs, np.uint64).astype(np.uint64)
     run = partial(_in_threads, keys, times, len(banks), threads)
 

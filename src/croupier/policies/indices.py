@@ -261,7 +261,7 @@ def visit(
         if variance == 0:
             break
         off = x[k] - centre
-        if a * off * off > 4:  # the first has nobody to agree with: a is zero
+        if a * off * off > 4:  # the first has no other to agree with: a is zero
             d = abs(off) - 2 / math.sqrt(a)
             v[k] = variance = max(variance, n[k] * d * d / 4)
         weight = n[k] / variance
@@ -283,7 +283,7 @@ def _swept(count: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Float
     for _ in range(_SWEEPS):
         sums = (n / v * pair).cumsum(axis=0)
         a, m = np.maximum(sums.real, _TINY), sums.imag
-        # An arm is compared with those visited before it; the first has nobody to agree with.
+        # An arm is compared with those visited before it; the first has no other to agree with.
         d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
         new = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
         settled = (np.abs(new - v[1:]) <= _STILL * new).all()

@@ -122,7 +122,7 @@ def level_of(kind: int, p: Any, total: float) -> float:
 
 @compiled
 def score_of(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
-    """Return the score of one arm, of which the smallest is played."""
+    """Return the score of one arm: the smallest is played."""
     if kind == UCB1:
         return _ucb1(loss, count, level, p[0])
     if kind == UCB_V:
@@ -146,7 +146,7 @@ class Rules(NamedTuple):
     group: int
     low: float
     width: float
-    dearest: float
+    highest_cost: float
     most: float
     clip: bool
 
@@ -160,9 +160,9 @@ def raw_loss(x: Any, d: Any, rules: Any) -> float:
     part = (x[0] - x[1]) / rules.width
     loss = part * part
     if rules.payoff == COST_VARIANCE:
-        loss *= (d[0] + d[1]) / 2 / rules.dearest
+        loss *= (d[0] + d[1]) / 2 / rules.highest_cost
     elif rules.payoff == COST_VARIANCE_TRIPLES:
-        loss *= d[2] / rules.dearest
+        loss *= d[2] / rules.highest_cost
     return loss
 
 
@@ -175,7 +175,7 @@ def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> No
 
 @compiled
 def loss_of(x: Any, d: Any, rules: Any, trouble: Any, arm: int, time: float) -> float:
-    """Return the loss, clipped if the rules say so; one out of range is complained of."""
+    """Return the loss, clipped if the rules say so; complain of a loss out of range."""
     loss = raw_loss(x, d, rules)
     if loss <= rules.most:
         return loss
@@ -302,7 +302,7 @@ def play_thompson(
 def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
     """Draw again what runs have drawn, and write its sum at every time: shape (runs, times).
 
-    The j-th draw of an arm is the same whoever asks for it, so the pulls tell which they were.
+    The j-th draw of an arm is the same for every policy, so the pulls tell which they were.
     """
     arms = len(laws.parameters)
     for run in range(len(keys)):

@@ -64,7 +64,7 @@ def players_of(policies: Any) -> list[Player]:
         else [(None, policy) for policy in policies]
     )
     if not named:
-        raise PlanError(f"policies must name at least one policy, of {', '.join(PLAYED)}")
+        raise PlanError(f"policies must name at least one of {', '.join(PLAYED)}")
     players = [_player(policy, name) for name, policy in named]
     names = [player.name for player in players]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -121,20 +121,20 @@ def _rules(problem: Problem, terms: Terms) -> Any:
             "a bounded policy needs to know the range of the draws: give the problem "
             "bounds=(low, high), and the policy clip=True if draws may lie outside"
         )
-    dearest = 1.0
+    highest_cost = 1.0
     if kind.startswith("cost") and unit == "cost":
-        dearest = _dearest(problem, terms)
+        highest_cost = _highest_cost(problem, terms)
     most = 1.0 if terms.bounded else math.inf
     if terms.scaling != "common":
         raise PlanError("the simulator scales payoffs by one range: say scaling='common'")
     group = terms.group_in(unit)  # type: ignore[arg-type]
     width = float(high - low)
     return Rules(
-        kinds.PAYOFFS[kind], group, float(low), width, float(dearest), most, bool(terms.clip)
+        kinds.PAYOFFS[kind], group, float(low), width, float(highest_cost), most, bool(terms.clip)
     )
 
 
-def _dearest(problem: Problem, terms: Terms) -> float:
+def _highest_cost(problem: Problem, terms: Terms) -> float:
     if terms.cost_bounds is not None:
         return terms.cost_bounds[1]
     if problem.charge.law == kinds.COSTS_CONSTANT:
@@ -168,7 +168,7 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
 
 
 def summing(problem: Problem) -> Callable[[KernelCall, Any], None]:
-    """Return what draws the draws of some runs again, and adds them up: for arms of one's own."""
+    """Return what draws the draws of some runs again and adds them up: for arms of your own."""
     if problem.sample is None:
         raise PlanError("means=True needs arms of your own, made by simulator.compiled_arms")
     from croupier.simulator.kernels import sum_draws
@@ -209,7 +209,7 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
     none = np.zeros(3)
 
     def play(call: KernelCall) -> None:
-        kernel(kinds.UCB1, none, rules, laws, *call)  # whatever the kind: the index is rebound
+        kernel(kinds.UCB1, none, rules, laws, *call)  # no kind counts: the index is rebound
 
     return play
 

@@ -156,7 +156,7 @@ def two_valued(
     a, b = np.atleast_1d(_numbers("low", low)), np.atleast_1d(_numbers("high", high))
     p = np.broadcast_to(_numbers("chance", chance), a.shape)
     if a.shape != b.shape or a.ndim != 1:
-        raise PlanError(f"low and high must be as many, got {low!r} and {high!r}")
+        raise PlanError(f"low and high must be equally many, got {low!r} and {high!r}")
     if not ((a < b) & (p > 0) & (p < 1)).all():
         raise PlanError("every arm needs low < high and a chance above 0 and below 1")
     means = a + (b - a) * p
@@ -315,7 +315,7 @@ def _recorded_costs(costs: Any, values: list[Floats]) -> tuple[list[Floats], Cos
         return [np.ones(len(one)) for one in values], _costs(costs, len(values))
     paid = [_above_zero(f"costs of arm {k}", one) for k, one in enumerate(costs)]
     if [len(one) for one in paid] != [len(one) for one in values]:
-        raise PlanError("recorded costs must be as many as the recorded draws, arm by arm")
+        raise PlanError("every arm must have as many recorded costs as recorded draws")
     means = np.array([one.mean() for one in paid])
     return paid, Costs(kinds.COSTS_RECORDED, np.zeros((len(paid), 2)), means)
 

@@ -84,7 +84,7 @@ def kl_threshold(w: float, level: float) -> float:
 def _certain(
     kind: int, policy: Any, tops: float, count: float, more: float, block: float, at: Any
 ) -> bool:
-    """Will the leader lead throughout a block with `more` tops, in whatever order they come?
+    """Will the leader lead throughout a block with `more` tops, in any order?
 
     `at` is: threshold, bottom, top - bottom, and for UCB-V the greatest count and the level.
     """
@@ -167,9 +167,9 @@ def walk(
 class Scores(NamedTuple):
     """What is known of the arms' scores without working them out, an array each.
 
-    Of UCB1 and its like `bonus` is the bonus at level 1, which grows like the root of the level.
-    Of KL-UCB it is the latest bound, at `level` (-1: none since the arm was pulled), with `slope`
-    how fast kl grows there: the tangent is above the bound at any level.
+    For UCB1 and its like, `bonus` is the bonus at level 1, which grows like the root of the level.
+    For KL-UCB it is the latest bound, at `level` (-1: none since the arm was pulled), and `slope`
+    says how fast kl grows there: the tangent is above the bound at any level.
     """
 
     bonus: Any
@@ -264,7 +264,7 @@ def _choice(
 def book(
     pulls: Any, times: Any, mark: int, drawn: Any, time: int, arm: int, made: int
 ) -> tuple[int, int]:
-    """Write down the pulls at the recorded times on the way, pull; return mark and time."""
+    """Pull, and write down the pulls at the recorded times on the way; return mark and time."""
     while mark < len(times) and times[mark] <= time + made:
         pulls[mark] = drawn
         pulls[mark, arm] += int(times[mark]) - time
@@ -304,7 +304,7 @@ def play_index_ahead(
             chance[k] = chance_of(laws.parameters[k, 2])
             flip[k] = _ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
-    # Of two values `sums` counts the tops; of others the mean and the central sum are kept.
+    # `sums` counts the tops of two values; other laws keep the mean and the central sum.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     scores = Scores(np.empty(arms), np.empty(arms), np.empty(arms))

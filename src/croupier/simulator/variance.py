@@ -79,14 +79,14 @@ def _floor(settings: Any, count: Any, price: Any, draws: float, spent: float) ->
     least = settings.floor * math.sqrt(draws / arms)
     found = -1
     for k in range(arms):
-        dear = math.sqrt(min(1.0, spent / draws / price[k]))
-        if count[k] < least * dear and (found < 0 or count[k] < count[found]):
+        discount = math.sqrt(min(1.0, spent / draws / price[k]))
+        if count[k] < least * discount and (found < 0 or count[k] < count[found]):
             found = k
     if found < 0:
         return -1, 0
-    dear = math.sqrt(min(1.0, spent / draws / price[found]))
+    discount = math.sqrt(min(1.0, spent / draws / price[found]))
     ahead = min(3 * least, settings.ahead * draws / arms)
-    return found, int((least + ahead) * dear - count[found]) + 1
+    return found, int((least + ahead) * discount - count[found]) + 1
 
 
 @compiled

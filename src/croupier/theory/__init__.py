@@ -1,4 +1,4 @@
-"""What theory says of an allocation: its regret from counts, and bounds on the regret.
+"""What theory says about an allocation: its regret from counts, and bounds on the regret.
 
 Neufeld, György, Schuurmans and Szepesvári, *Adaptive Monte Carlo via Bandit Allocation* (ICML
 2014), here "the paper". Distributions are those of draws in [0, 1], all with one mean; the payoff

@@ -41,7 +41,7 @@ _ROUNDS: Final = 9
 _LOG_ODDS: Final = (-700.0, 40.0)
 _BISECTIONS: Final = 50
 
-#: At most so many numbers are worked on at once.
+#: At most this many numbers are worked on at once.
 _CHUNK: Final = 1_000_000
 
 

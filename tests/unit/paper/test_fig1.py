@@ -187,7 +187,7 @@ def test_a_line_that_is_no_row_is_named(simulator: Any, study: TwoArms, tmp_path
     lines = (tmp_path / CELLS).read_text().splitlines(keepends=True)
     lines[3] = lines[3].replace("100", "a hundred")
     (tmp_path / CELLS).write_text("".join(lines))
-    with pytest.raises(cr.StoreError, match="line 4 is no row of this figure"):
+    with pytest.raises(cr.StoreError, match="line 4 is not a row of this figure"):
         figure1(tmp_path, study, progress=False)
 
 

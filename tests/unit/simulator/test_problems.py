@@ -122,7 +122,10 @@ def test_the_best_arm_has_the_least_cost_times_variance() -> None:
         (lambda: simulator.two_valued([0.5], [0.6, 0.7]), "as many"),
         (lambda: simulator.recorded([]), "sequence of arrays"),
         (lambda: simulator.recorded([[1.0]]), "at least two recorded draws"),
-        (lambda: simulator.recorded([[1.0, 2.0]], costs=[[1.0]]), "as many as the recorded draws"),
+        (
+            lambda: simulator.recorded([[1.0, 2.0]], costs=[[1.0]]),
+            "as many recorded costs as recorded draws",
+        ),
         (lambda: simulator.compiled_arms(3, [1.0], 0.0), "sample must be a function"),
         (lambda: simulator.lognormal([1.0], mean=-1.0), "mean"),
     ],
