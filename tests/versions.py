@@ -26,11 +26,10 @@ TOOLS = ("pytest>=8", "hypothesis", "mpmath", "psutil")
 
 #: Something of every dependency: the loop, numpy, scipy, typer, rich, matplotlib, pandas, numba.
 TESTS = (
-    "tests/unit/running",
+    "tests/unit/running/test_estimate.py",
     "tests/unit/data",
     "tests/unit/cli",
     "tests/unit/results",
-    "tests/unit/theory/test_distributions.py",
     "tests/unit/simulator/test_problems.py",
     "tests/contracts/test_combiners.py",
 )

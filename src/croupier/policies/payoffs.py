@@ -238,8 +238,8 @@ class Payoff:
         costs = "" if draws.costs is None else " and its costs"
         raise ArmError(
             f"returned {shown}, whose payoff {1 - loss:.6g} is below 0: it{costs} must lie within "
-            "the bounds that the policy scales by; correct the bounds, or clip payoffs (never draws) "
-            "with clip=True",
+            "the bounds that the policy scales by; correct the bounds, or clip payoffs (never "
+            "draws) with clip=True",
             arm=self.names[arm],
             value=value,
         )
