@@ -119,7 +119,7 @@ def test_the_best_arm_has_the_least_cost_times_variance() -> None:
         ),
         (lambda: simulator.two_valued([0.0, 0.0], [1.0, 0.8]), "share one mean"),
         (lambda: simulator.two_valued([0.5], [0.5]), "low < high"),
-        (lambda: simulator.two_valued([0.5], [0.6, 0.7]), "as many"),
+        (lambda: simulator.two_valued([0.5], [0.6, 0.7]), "equally many"),
         (lambda: simulator.recorded([]), "sequence of arrays"),
         (lambda: simulator.recorded([[1.0]]), "at least two recorded draws"),
         (

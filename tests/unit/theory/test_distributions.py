@@ -78,7 +78,7 @@ def test_the_nodes_of_a_continuous_distribution_integrate_a_logarithm_at_their_c
         (lambda: Discrete([0, 2], [0.5, 0.5]), r"points must lie in \[0, 1\], got 2.0: rescale"),
         (lambda: Discrete([0, math.nan], [0.5, 0.5]), "points must lie in"),
         (lambda: Discrete(["a", 1], [0.5, 0.5]), "points must be a number or an array"),
-        (lambda: Discrete([0, 1, 1], [0.5, 0.5]), "as many"),
+        (lambda: Discrete([0, 1, 1], [0.5, 0.5]), "equally many"),
         (lambda: Discrete([0, 1], [0.5, 0.6]), "sum to 1, got 1.1: divide"),
         (lambda: Discrete([0, 1], [-0.5, 1.5]), "weights"),
         (lambda: ScaledBernoulli(1.2), r"mu - s/2 and mu \+ s/2 must lie in \[0, 1\]"),
