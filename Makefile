@@ -13,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow bench bench-efficiency bench-coverage bench-overhead \
+.PHONY: help demo test test-slow test-versions bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
   bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
@@ -28,6 +28,9 @@ test: lint ## lint, check types and layers, run all tests except the slow ones
 
 test-slow: $(INSTALLED) ## run all tests, including the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
+	$(ONE_THREAD) $(BIN)/python tests/versions.py $(ARGS)
 
 bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 
@@ -82,7 +85,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-rivals .venv-samplers build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers .venv-versions build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used directly, so that the constraints hold for them too.
@@ -111,12 +114,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(RIVALS): pyproject.toml constraints.txt benchmarks/rivals.txt
 	@$(PYTHON) -m venv --clear .venv-rivals
 	@echo "Installing croupier and its rivals into .venv-rivals ..."
-	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rivals.txt
+	@.venv-rivals/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/rivals.txt
 	@touch $@
 
 # Other samplers of the evidence stay out of it, too.
 $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 	@$(PYTHON) -m venv --clear .venv-samplers
 	@echo "Installing croupier and other samplers into .venv-samplers ..."
-	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/evidence.txt
+	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/evidence.txt
 	@touch $@

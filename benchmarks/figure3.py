@@ -8,7 +8,7 @@ from benchmarks import report
 from croupier.errors import StoreError
 from croupier.paper import Figure3
 from croupier.paper.fig1_picture import NAMES
-from croupier.paper.fig3_files import CurveRow
+from croupier.paper.fig3_files import Fig3CurveRow
 from croupier.paper.fig3_study import COMBINED
 
 FOLDER = report.FOLDER.parent / "paper"
@@ -62,7 +62,7 @@ def ratios() -> Table:
     header = ["features", "rows", "policy", *COMBINED, "share of the best arm"]
     rows = []
     for figure in figures():
-        last: dict[tuple[int, str], dict[str, CurveRow]] = {}
+        last: dict[tuple[int, str], dict[str, Fig3CurveRow]] = {}
         for row in figure.curves:
             if row.clock == "evaluations":
                 last.setdefault((row.rows, row.policy), {})[row.combine] = row
@@ -75,6 +75,6 @@ def ratios() -> Table:
     return header, rows
 
 
-def _excess(row: CurveRow) -> str:
+def _excess(row: Fig3CurveRow) -> str:
     unit = row.time**2 * row.loss / row.ratio
     return f"{row.regret / unit:.2f} ± {row.stderr / unit:.2f}" if row.stderr else "0"

@@ -29,7 +29,7 @@ ARMS = 16
 KEY = ("library",)
 MISSING = """{name} is not installed. `make bench-policies` and `make bench-simulator` install it
 with croupier into a separate virtual environment. To do it by hand:
-    pip install -c constraints.txt -e . -r benchmarks/rivals.txt"""
+    pip install -c constraints.txt -e '.[compiled]' -r benchmarks/rivals.txt"""
 
 
 class Player(NamedTuple):

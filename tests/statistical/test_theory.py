@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from croupier.estimates.intervals import kl_confidence, kl_variance_interval
+from croupier.estimates.variance_intervals import kl_confidence, kl_variance_interval
 from croupier.theory import (
     ScaledBernoulli,
     cost_regret,

@@ -17,7 +17,7 @@ import numpy as np
 
 from croupier.annealing.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
-from croupier.annealing.priors import Normal, Pair, PriorLike, Uniform
+from croupier.annealing.priors import NormalPrior, Pair, PriorLike, UniformPrior
 from croupier.annealing.slices import Chains, Evaluate, Slice, widths_of
 from croupier.annealing.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of
@@ -121,9 +121,9 @@ class Annealed:
         model, slices = self.model, self.kernel
         assert isinstance(slices, Slice)
         density: Any
-        if isinstance(prior := model.prior, Normal):
+        if isinstance(prior := model.prior, NormalPrior):
             density, law = "normal", (prior.mean, prior.spread)
-        elif isinstance(prior, Uniform):
+        elif isinstance(prior, UniformPrior):
             density, law = "uniform", (prior.low, prior.high)
         else:
             assert isinstance(prior, Pair)
@@ -247,7 +247,9 @@ def compilable(model: Model) -> bool:
     if model.vectorised or not is_compiled(model.log_likelihood):
         return False
     prior = model.prior
-    return isinstance(prior, Normal | Uniform) or (isinstance(prior, Pair) and prior.by_point)
+    return isinstance(prior, NormalPrior | UniformPrior) or (
+        isinstance(prior, Pair) and prior.by_point
+    )
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from croupier.compiling import inlined as compiled
 
 __all__ = ["annealing_of", "each_point"]
-
-compiled = njit(nogil=True, error_model="numpy")
 
 
 @lru_cache(maxsize=64)

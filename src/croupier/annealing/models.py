@@ -17,7 +17,7 @@ from croupier.annealing.priors import (
     OURS,
     WAY_OUT,
     Correlated,
-    Normal,
+    NormalPrior,
     Pair,
     Prior,
     PriorLike,
@@ -91,7 +91,7 @@ class Model:
 
     def charted(self) -> Model:
         """Return the same model in the coordinates of a chart, if its prior needs one."""
-        if isinstance(self.prior, Normal | Correlated):
+        if isinstance(self.prior, NormalPrior | Correlated):
             return self
         points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
         chart = chart_of(points, self.spread, *bounds_of(self.prior, points))

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from croupier.annealing.models import Model
-from croupier.annealing.priors import Normal
+from croupier.annealing.priors import NormalPrior
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 
@@ -88,7 +88,7 @@ def log_mass(model: Model, rng: np.random.Generator, size: int = 1000) -> tuple[
     sum over the prior's of 1/(1 + e^(l - c)) = sum over g's of 1/(1 + e^(c - l)).
     """
     points = model.start(rng, 2 * size)
-    g = Normal(np.median(points[:size], axis=0), model.spread)
+    g = NormalPrior(np.median(points[:size], axis=0), model.spread)
     own, others = points[size:], g.sample(rng, size)
     at_own = model.log_prior(own) - g.logpdf(own)
     at_others = model.log_prior(others) - g.logpdf(others)

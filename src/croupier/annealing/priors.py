@@ -22,11 +22,11 @@ __all__ = [
     "Correlated",
     "Frozen",
     "Independent",
-    "Normal",
+    "NormalPrior",
     "Pair",
     "Prior",
     "PriorLike",
-    "Uniform",
+    "UniformPrior",
     "as_prior",
     "bounds_of",
     "each_point",
@@ -52,7 +52,7 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
-class Normal:
+class NormalPrior:
     """Independent normal coordinates, the most frequent prior, without scipy's overhead."""
 
     mean: Floats  # (d,)
@@ -95,7 +95,7 @@ class Correlated:
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformPrior:
     """Independent uniform coordinates, without scipy's overhead."""
 
     low: Floats  # (d,)
@@ -126,7 +126,7 @@ class Uniform:
 
 
 #: Priors that need no first look and no checks.
-OURS: Final = (Normal, Correlated, Uniform)
+OURS: Final = (NormalPrior, Correlated, UniformPrior)
 
 
 def _scale_of(roots: Floats) -> float:
@@ -230,7 +230,7 @@ def as_prior(prior: PriorLike) -> Prior:
             raise PlanError(
                 f"a list as a prior is one distribution per coordinate, got {prior!r}: {WAY_OUT}"
             )
-        for find, kind in ((_normal, Normal), (_uniform, Uniform)):
+        for find, kind in ((_normal, NormalPrior), (_uniform, UniformPrior)):
             simple = [find(each) for each in prior]
             if all(each is not None for each in simple):
                 return kind(*map(np.concatenate, zip(*simple, strict=True)))
@@ -243,9 +243,9 @@ def as_prior(prior: PriorLike) -> Prior:
         lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
         raise PlanError(f"the prior {prior!r} cannot {lacks}; {WAY_OUT}")
     if (normal := _normal(prior)) is not None:
-        return Normal(*normal)
+        return NormalPrior(*normal)
     if (uniform := _uniform(prior)) is not None:
-        return Uniform(*uniform)
+        return UniformPrior(*uniform)
     return _multivariate_normal(prior) or Frozen(prior)
 
 
@@ -294,7 +294,7 @@ def _multivariate_normal(prior: Any) -> Prior | None:
     mean, covariance = np.asarray(prior.mean, dtype=float), np.asarray(prior.cov, dtype=float)
     variances = covariance.diagonal()
     if np.count_nonzero(covariance) == len(mean) and (variances > 0).all():
-        return Normal(mean, np.sqrt(variances))
+        return NormalPrior(mean, np.sqrt(variances))
     try:
         return Correlated(mean, np.linalg.cholesky(covariance))
     except np.linalg.LinAlgError:
@@ -308,7 +308,7 @@ def bounds_of(prior: Prior, points: Floats) -> tuple[Floats, Floats]:
     """Return the bounds of each coordinate, as far as scipy knows them."""
     d = points.shape[1]
     low, high = np.full(d, -np.inf), np.full(d, np.inf)
-    if isinstance(prior, Uniform):
+    if isinstance(prior, UniformPrior):
         return prior.low, prior.high
     if isinstance(prior, Independent):
         low, high = np.array([_support(each.distribution) for each in prior.coordinates]).T

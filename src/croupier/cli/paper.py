@@ -71,7 +71,7 @@ def fig1(
     The files grow cell by cell; after Ctrl-C the same command continues.
     """
     from croupier.paper import Figure1, TwoArms, figure1
-    from croupier.paper.fig1_files import Files
+    from croupier.paper.fig1_files import Fig1Files
     from croupier.paper.fig1_study import cell_from, grid_from
 
     console = Console(highlight=False)
@@ -98,7 +98,7 @@ def fig1(
             start = time.perf_counter()
             figure = figure1(folder, study, threads=threads, fresh=fresh, progress=bar_or_lines())
             _print_wins(console, figure, time.perf_counter() - start)
-        files = Files(folder, study.shape)
+        files = Fig1Files(folder, study.shape)
         data = f"\nData: {files.cells.path}\n      {files.curves.path}"
         console.print(data, markup=False, soft_wrap=True)
         write_picture(console, figure, files.picture)
@@ -221,7 +221,7 @@ def fig3(
     The files grow model by model; after Ctrl-C the same command continues.
     """
     from croupier.paper import Annealing, Figure3, figure3
-    from croupier.paper.fig3_files import Files
+    from croupier.paper.fig3_files import Fig3Files
 
     console = Console(highlight=False)
     with errors_in_one_line():
@@ -235,7 +235,7 @@ def fig3(
         else:
             figure = figure3(folder, study, threads=threads, fresh=fresh, progress=bar_or_lines())
         _print_evidence(console, figure)
-        files = Files(folder, study.features)
+        files = Fig3Files(folder, study.features)
         data = f"\nData: {files.curves.path}\n      {files.arms.path}"
         console.print(data, markup=False, soft_wrap=True)
         write_picture(console, figure, files.picture)

@@ -1,4 +1,4 @@
-"""The experiments of the paper, to run again: Neufeld et al., ICML 2014. Needs numba."""
+"""The experiments of the paper, to run again: Neufeld et al., ICML 2014. They need numba."""
 
 from croupier.paper.cir import Caplet as Caplet
 from croupier.paper.fig1 import Figure1 as Figure1

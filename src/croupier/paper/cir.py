@@ -27,7 +27,7 @@ __all__ = ["THETAS", "Caplet", "Exact"]
 #: The drifts of the paper's 16 arms.
 THETAS: Final = tuple(k / 10 for k in range(16))
 
-#: A path of so many steps fits the memory of one block.
+#: A path of this many steps fits the memory of one block.
 _MOST_STEPS: Final = 100_000
 
 
@@ -94,7 +94,7 @@ class Caplet:
 
         size = count_of("size", size)
         shift, spread = _finite("shift", shift), positive("spread", spread)
-        # Sixteen lanes fill a vector; a short call does not walk paths that nobody wants.
+        # Sixteen lanes fill a vector; a short call does not walk paths that are not wanted.
         lanes = min(LANES, -(-size // 32) * 16)
         states = rng.integers(0, 2**64, (4, lanes), dtype=np.uint64)
         payoffs, totals = np.empty(size), np.empty(size)

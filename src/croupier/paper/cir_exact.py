@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Exact", "continuous_price", "euler"]
 
-#: The grid has so many points in a standard deviation of a step, reaches so many deviations of the
-#: rate at maturity, and is interpolated through so many points at once.
+#: The grid has 4 points in a standard deviation of a step, reaches 9 deviations of the rate at
+#: maturity, and is interpolated through 8 points at once.
 _FINE: Final = 4.0
 _REACH: Final = 9.0
 _POINTS: Final = 8

@@ -12,8 +12,8 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from croupier.compiling import compiled
 from croupier.simulator.randomness import word
 
 __all__ = ["LANES", "fill", "paths"]
@@ -21,8 +21,6 @@ __all__ = ["LANES", "fill", "paths"]
 #: Generators side by side. Each makes two normal numbers at a time, for two paths.
 LANES: Final = 128
 
-# Products and sums may be contracted to one rounding; nothing else is relaxed.
-_compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
 _U17, _U19, _U23, _U32, _U41, _U45 = (np.uint64(n) for n in (17, 19, 23, 32, 41, 45))
 _F0, _F1, _F2, _HALF, _LOG2 = (np.float32(x) for x in (0, 1, 2, 0.5, math.log(2)))
@@ -46,7 +44,12 @@ _C0, _C1, _C2, _C3, _C4, _C5 = (
 )
 
 
-@_compiled
+def _contracted(function: Any) -> Any:
+    """Compile with products and sums contracted to one rounding; nothing else is relaxed."""
+    return compiled(function, fastmath={"contract"})
+
+
+@_contracted
 def _bits(lanes: Any, low: Any, high: Any) -> None:
     """Write 64 random bits of every lane, in two halves: xoshiro256++ (Blackman and Vigna)."""
     for j in range(lanes.shape[1]):
@@ -61,7 +64,7 @@ def _bits(lanes: Any, low: Any, high: Any) -> None:
         lanes[3, j] = (s3 << _U45) | (s3 >> _U19)
 
 
-@_compiled
+@_contracted
 def _normals(low: Any, high: Any, first: Any, second: Any) -> None:
     """Write two standard normal numbers per lane: Box and Muller, sqrt(-2 log u) (cos, sin)."""
     for j in range(len(low)):
@@ -100,7 +103,7 @@ def _normals(low: Any, high: Any, first: Any, second: Any) -> None:
         second[j] = radius * (s * v)
 
 
-@_compiled
+@_contracted
 def _noise(lanes: Any, low: Any, high: Any, z: Any, total: Any) -> None:
     """Fill z, of shape (steps, paths), with normal numbers, and add them up for each path."""
     half = len(low)
@@ -113,7 +116,7 @@ def _noise(lanes: Any, low: Any, high: Any, z: Any, total: Any) -> None:
             total[j] += row[j]
 
 
-@_compiled
+@_contracted
 def _walk(p: Any, z: Any, drift: Any, rate: Any, area: Any) -> None:
     """Walk all paths: Euler steps with the noise z + drift, and the trapezoid sum of the rate."""
     steps = len(z)
@@ -133,7 +136,7 @@ def _walk(p: Any, z: Any, drift: Any, rate: Any, area: Any) -> None:
         area[j] = dt * (area[j] - max(rate[j], 0.0) / 2)
 
 
-@_compiled
+@_contracted
 def paths(lanes: Any, p: Any, shift: float, spread: float, payoffs: Any, totals: Any) -> None:
     """Write discounted payoffs and the totals of the noise, of N(shift, spread^2), path by path.
 
@@ -158,7 +161,7 @@ def paths(lanes: Any, p: Any, shift: float, spread: float, payoffs: Any, totals:
             totals[done + j] = shift + spread * total[j]
 
 
-@_compiled
+@_contracted
 def fill(stream: Any, p: Any, values: Any) -> None:
     """Fill a block of values with draws of an arm: the payoff times its weight.
 

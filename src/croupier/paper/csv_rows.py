@@ -12,19 +12,19 @@ from croupier.errors import StoreError
 
 __all__ = ["Sheet", "refuse_others"]
 
-Row = TypeVar("Row")
+AnyRow = TypeVar("AnyRow")
 
 _TYPES: Final[dict[Any, Callable[[str], Any]]] = {"str": str, "int": int, "float": float}
 
 
 @dataclass(frozen=True)
-class Sheet(Generic[Row]):
+class Sheet(Generic[AnyRow]):
     """Rows of one frozen dataclass, whose fields are the columns: str, int and float, unquoted."""
 
     path: Path
-    kind: type[Row]
+    kind: type[AnyRow]
 
-    def read(self) -> list[Row]:
+    def read(self) -> list[AnyRow]:
         """Return the rows; a last line that was cut short is not one."""
         if not self.path.exists():
             return []
@@ -38,7 +38,7 @@ class Sheet(Generic[Row]):
             )
         return [self._row(number, line) for number, line in enumerate(lines[:-1], start=2)]
 
-    def append(self, rows: Iterable[Row]) -> None:
+    def append(self, rows: Iterable[AnyRow]) -> None:
         """Add rows in one write, on disk when this returns."""
         head = "" if self.path.exists() and self.path.stat().st_size else self._header + "\n"
         try:
@@ -49,7 +49,7 @@ class Sheet(Generic[Row]):
         except OSError as error:
             raise StoreError(f"cannot write {self.path}: {error}") from error
 
-    def keep(self, rows: Iterable[Row]) -> None:
+    def keep(self, rows: Iterable[AnyRow]) -> None:
         """Make these the only rows: what a kill left behind them goes."""
         text = self._header + "\n" + _lines(rows)
         if not self.path.exists() or self._text() == text:
@@ -65,7 +65,7 @@ class Sheet(Generic[Row]):
     def _text(self) -> str:
         return self.path.read_bytes().decode("utf-8", errors="replace")
 
-    def _row(self, number: int, line: str) -> Row:
+    def _row(self, number: int, line: str) -> AnyRow:
         columns = fields(self.kind)  # type: ignore[arg-type]
         try:
             values = [
@@ -74,7 +74,7 @@ class Sheet(Generic[Row]):
             ]
         except ValueError:
             raise StoreError(
-                f"{self.path}, line {number} is no row of this figure: {line[:80]!r}; remove it"
+                f"{self.path}, line {number} is not a row of this figure: {line[:80]!r}; remove it"
             ) from None
         return self.kind(*values)
 

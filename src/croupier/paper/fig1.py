@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import croupier as cr
-from croupier.paper.fig1_files import Files
+from croupier.paper.fig1_files import Fig1Files
 from croupier.paper.fig1_study import Cell, TwoArms
-from croupier.paper.fig1_tiles import CellRow, CurveRow, Tile, by_cell
+from croupier.paper.fig1_tiles import Fig1CellRow, Fig1CurveRow, Tile, by_cell
 from croupier.paper.progress import Watch, watching
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Figure1:
     """What was measured for Figure 1, and its picture."""
 
     study: TwoArms
-    rows: tuple[CellRow, ...]
-    curves: tuple[CurveRow, ...]
+    rows: tuple[Fig1CellRow, ...]
+    curves: tuple[Fig1CurveRow, ...]
 
     @classmethod
     def read(cls, out: str | Path, shape: str = "scaled-bernoulli") -> Figure1:
@@ -37,11 +37,11 @@ class Figure1:
 
         >>> Figure1.read("results").plot()  # doctest: +SKIP
         """
-        files = Files(Path(out), shape)
+        files = Fig1Files(Path(out), shape)
         return cls._of(files.study(), files)
 
     @classmethod
-    def _of(cls, study: TwoArms, files: Files) -> Figure1:
+    def _of(cls, study: TwoArms, files: Fig1Files) -> Figure1:
         """Return what the files have of a study."""
         grid, followed = set(study.cells), set(study.followed)
         return cls(
@@ -97,7 +97,7 @@ def figure1(
     >>> figure.plot().savefig("fig1.png")  # doctest: +SKIP
     """
     study = TwoArms.quick() if study is None else study
-    files = Files(Path(out), study.shape)
+    files = Fig1Files(Path(out), study.shape)
     if fresh:
         files.remove()
     files.repair(study)
@@ -128,11 +128,11 @@ def figure1(
 # -- simulation
 
 
-def _cell_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[CellRow]:
+def _cell_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[Fig1CellRow]:
     rows = []
     for policy, runs in _simulated(study, cell, (study.horizon,), threads):
         p1, p99 = runs.percentiles([1, 99])[:, -1].tolist()
-        row = CellRow(
+        row = Fig1CellRow(
             **_settings(study, cell, policy),
             regret=float(runs.mean_regret[-1]),
             stderr=float(runs.stderr[-1]),
@@ -145,14 +145,14 @@ def _cell_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[CellRow]
     return rows
 
 
-def _curve_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[CurveRow]:
+def _curve_rows(study: TwoArms, cell: Cell, threads: int | None) -> list[Fig1CurveRow]:
     rows = []
     for policy, runs in _simulated(study, cell, study.times, threads):
         mean = runs.suboptimal.mean(axis=0).tolist()
         error = runs.suboptimal.std(axis=0, ddof=1) / study.runs_of(policy) ** 0.5
         p1, p50, p99 = runs.percentiles([1, 50, 99]).tolist()
         rows += [
-            CurveRow(
+            Fig1CurveRow(
                 **_settings(study, cell, policy),
                 time=time,
                 suboptimal=mean[i],

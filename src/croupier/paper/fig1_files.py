@@ -10,40 +10,40 @@ from typing import Any, TypeVar
 from croupier.errors import StoreError
 from croupier.paper.csv_rows import Sheet, refuse_others
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
-from croupier.paper.fig1_tiles import CellRow, CurveRow, Row
+from croupier.paper.fig1_tiles import Fig1CellRow, Fig1CurveRow, Fig1Row
 
-__all__ = ["Files"]
+__all__ = ["Fig1Files"]
 
-AnyRow = TypeVar("AnyRow", bound=Row)
+AnyRow = TypeVar("AnyRow", bound=Fig1Row)
 
 
 @dataclass(frozen=True)
-class Files:
+class Fig1Files:
     """The files of one shape in a folder: the cells of the grid, and the curves."""
 
     folder: Path
     shape: str
 
     @property
-    def cells(self) -> Sheet[CellRow]:
+    def cells(self) -> Sheet[Fig1CellRow]:
         """A row per cell and policy."""
-        return Sheet(self.folder / f"fig1-{self.shape}.csv", CellRow)
+        return Sheet(self.folder / f"fig1-{self.shape}.csv", Fig1CellRow)
 
     @property
-    def curves(self) -> Sheet[CurveRow]:
+    def curves(self) -> Sheet[Fig1CurveRow]:
         """A row per curve, policy and time."""
-        return Sheet(self.folder / f"fig1-{self.shape}-curves.csv", CurveRow)
+        return Sheet(self.folder / f"fig1-{self.shape}-curves.csv", Fig1CurveRow)
 
     @property
     def picture(self) -> Path:
         """Where the picture goes."""
         return self.folder / f"fig1-{self.shape}.png"
 
-    def cells_of(self, study: TwoArms) -> list[CellRow]:
+    def cells_of(self, study: TwoArms) -> list[Fig1CellRow]:
         """Return the rows of cells that are whole; refuse those of other settings."""
         return _whole(study, self.cells, len(study.policies), lambda row: row.policy)
 
-    def curves_of(self, study: TwoArms) -> list[CurveRow]:
+    def curves_of(self, study: TwoArms) -> list[Fig1CurveRow]:
         """Return the rows of curves that are whole; refuse those of other settings."""
         number = len(study.policies) * len(study.times)
         return _whole(study, self.curves, number, lambda row: (row.policy, row.time))
@@ -63,18 +63,18 @@ class Files:
         self.cells.path.unlink(missing_ok=True)
         self.curves.path.unlink(missing_ok=True)
 
-    def add_cell(self, rows: Sequence[CellRow]) -> None:
+    def add_cell(self, rows: Sequence[Fig1CellRow]) -> None:
         """Add a finished cell."""
         self.cells.append(rows)
 
-    def add_curve(self, rows: Sequence[CurveRow]) -> None:
+    def add_curve(self, rows: Sequence[Fig1CurveRow]) -> None:
         """Add a finished curve."""
         self.curves.append(rows)
 
     def study(self) -> TwoArms:
         """Return the study that the files come from, as far as it got."""
         cells, curves = self.cells.read(), self.curves.read()
-        rows: list[Row] = [*cells, *curves]
+        rows: list[Fig1Row] = [*cells, *curves]
         runs = {row.policy: row.runs for row in rows}
         if not set(PAPER) <= set(runs):
             raise StoreError(
@@ -95,7 +95,7 @@ class Files:
 def _whole(
     study: TwoArms, sheet: Sheet[AnyRow], number: int, key: Callable[[AnyRow], object]
 ) -> list[AnyRow]:
-    """Return the rows of cells that have so many, told apart by their key."""
+    """Return the rows of cells that have `number` rows, told apart by their key."""
     rows = sheet.read()
     _refuse_others(study, sheet.path, rows)
     cells: dict[Cell, dict[object, AnyRow]] = {}
@@ -104,7 +104,7 @@ def _whole(
     return [row for cell in cells.values() if len(cell) == number for row in cell.values()]
 
 
-def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Row]) -> None:
+def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Fig1Row]) -> None:
     """Refuse a file of other settings, and say which."""
     there: dict[str, set[Any]] = {
         "shape": {row.shape for row in rows},

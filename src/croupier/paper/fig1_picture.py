@@ -11,9 +11,9 @@ import numpy as np
 from croupier import theory
 from croupier.data.draws import Floats
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
-from croupier.paper.fig1_tiles import CurveRow, Tile
+from croupier.paper.fig1_tiles import Fig1CurveRow, Tile
 from croupier.views import formats
-from croupier.views.plots import FAINT, INK, PALETTE, STYLE
+from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,28 +60,20 @@ _ARMS: Final = {
 def draw(
     study: TwoArms,
     tiles: Mapping[Cell, Tile],
-    curves: Sequence[CurveRow],
+    curves: Sequence[Fig1CurveRow],
     figure: Figure | None = None,
 ) -> Figure:
     """Draw tiles on the left and a curve for each followed cell on the right.
 
     Cells of the grid that were not measured stay white, those that cannot be are grey.
     """
-    try:
-        import matplotlib
-
-        from croupier.views.figure import NotebookFigure
-    except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
-
+    matplotlib, create = plotting()
     followed = list(dict.fromkeys(row.cell for row in curves))
     with_default = DEFAULT in study.policies
     rows = max(1 + with_default, len(followed))
     with matplotlib.rc_context({**STYLE, "hatch.linewidth": 0.7}):
         if figure is None:
-            figure = NotebookFigure.create(13, 5.9 * rows + 0.7)
+            figure = create(13, 5.9 * rows + 0.7)
         width = 2 if followed else 1
         axes = figure.subplots(rows, width, squeeze=False, width_ratios=[1.12, 1][:width])
         for panel in axes.flat:
@@ -175,7 +167,7 @@ def _default(axes: Axes, study: TwoArms, tiles: Mapping[Cell, Tile]) -> None:
 
 
 def _frame(axes: Axes, study: TwoArms) -> None:
-    """An even grid, whatever the spacing of its variances."""
+    """An even grid, for any spacing of its variances."""
     columns, rows = len(study.variances), len(study.extras)
     axes.set_xlim(-0.5, columns - 0.5)
     axes.set_ylim(-0.5, rows - 0.5)
@@ -261,7 +253,9 @@ def _place(values: Sequence[float], value: float) -> float | None:
 # -- curves
 
 
-def _curve(axes: Axes, study: TwoArms, rows: Sequence[CurveRow], cell: Cell, letter: str) -> None:
+def _curve(
+    axes: Axes, study: TwoArms, rows: Sequence[Fig1CurveRow], cell: Cell, letter: str
+) -> None:
     """Pulls of the worse arm against time: mean, 1 % and 99 % percentiles, and bounds."""
     t = np.array(study.times, dtype=float)
     for policy in study.policies:

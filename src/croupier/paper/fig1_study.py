@@ -36,7 +36,7 @@ DEFAULT: Final = VarianceThompson.name
 #: How many times of a curve are recorded, evenly on a logarithmic axis.
 _TIMES: Final = 61
 
-#: Cells are written and compared to so many decimals.
+#: Cells are written and compared to this many decimals.
 _DECIMALS: Final = 12
 
 

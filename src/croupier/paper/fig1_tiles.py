@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell
 
-__all__ = ["CellRow", "CurveRow", "Row", "Tile", "by_cell"]
+__all__ = ["Fig1CellRow", "Fig1CurveRow", "Fig1Row", "Tile", "by_cell"]
 
 
 @dataclass(frozen=True)
-class Row:
+class Fig1Row:
     """What every row has: the cell, the policy, and the settings of the study."""
 
     shape: str
@@ -30,7 +30,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class CellRow(Row):
+class Fig1CellRow(Fig1Row):
     """A policy in a cell, at the horizon: mean over the runs, its standard error, percentiles.
 
     `suboptimal`, `p1` and `p99` are pulls of the worse arm. `cpu_seconds`: of all runs together.
@@ -45,7 +45,7 @@ class CellRow(Row):
 
 
 @dataclass(frozen=True)
-class CurveRow(Row):
+class Fig1CurveRow(Fig1Row):
     """A policy in a cell at one time: pulls of the worse arm, with their standard error.
 
     `cpu_seconds` are those of the whole curve, the same in each of its rows.
@@ -65,10 +65,10 @@ class Tile:
     """A cell of the picture, from the rows of its policies."""
 
     cell: Cell
-    rows: Mapping[str, CellRow]
+    rows: Mapping[str, Fig1CellRow]
 
     @property
-    def ranking(self) -> list[CellRow]:
+    def ranking(self) -> list[Fig1CellRow]:
         """The four policies of the paper, the least regret first."""
         return sorted((self.rows[policy] for policy in PAPER), key=lambda row: row.regret)
 
@@ -102,14 +102,14 @@ class Tile:
         return default is not None and _close(default, self.ranking[0])
 
 
-def _close(one: CellRow, other: CellRow) -> bool:
+def _close(one: Fig1CellRow, other: Fig1CellRow) -> bool:
     # Policies run independently of each other, so the squares of their errors add up.
     return abs(one.regret - other.regret) < 2 * math.hypot(one.stderr, other.stderr)
 
 
-def by_cell(rows: Iterable[CellRow]) -> dict[Cell, Tile]:
+def by_cell(rows: Iterable[Fig1CellRow]) -> dict[Cell, Tile]:
     """Return the tiles, in the order of the rows."""
-    found: dict[Cell, dict[str, CellRow]] = {}
+    found: dict[Cell, dict[str, Fig1CellRow]] = {}
     for row in rows:
         found.setdefault(row.cell, {})[row.policy] = row
     return {cell: Tile(cell, policies) for cell, policies in found.items()}

@@ -16,7 +16,7 @@ from croupier.errors import StoreError
 from croupier.paper.cir import Caplet, Exact
 from croupier.paper.csv_rows import Sheet, refuse_others
 from croupier.paper.fig2_contest import CONTESTANTS
-from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part, rows_of
+from croupier.paper.fig2_study import Fig2Row, OptionPrice, Part, by_part, rows_of
 from croupier.paper.progress import Watch, watching
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Figure2", "figure2", "picture_of", "sheet_of"]
 
 
-def sheet_of(out: str | Path) -> Sheet[Row]:
+def sheet_of(out: str | Path) -> Sheet[Fig2Row]:
     """Return the file of a folder."""
-    return Sheet(Path(out) / "fig2.csv", Row)
+    return Sheet(Path(out) / "fig2.csv", Fig2Row)
 
 
 def picture_of(out: str | Path) -> Path:
@@ -40,7 +40,7 @@ class Figure2:
     """What was measured for Figure 2, and its picture."""
 
     study: OptionPrice
-    rows: tuple[Row, ...]
+    rows: tuple[Fig2Row, ...]
 
     @classmethod
     def read(cls, out: str | Path) -> Figure2:
@@ -64,7 +64,7 @@ class Figure2:
         )
         return cls(study, tuple(_whole(study, sheet)))
 
-    def row(self, strike: float, contestant: str, draws: int) -> Row:
+    def row(self, strike: float, contestant: str, draws: int) -> Fig2Row:
         """Return what a contestant did."""
         for row in self.rows:
             if (row.strike, row.contestant, row.draws) == (strike, contestant, draws):
@@ -136,7 +136,7 @@ def figure2(
     return Figure2(study, tuple(row for row in _whole(study, sheet) if row.part in wanted))
 
 
-def _measure(study: OptionPrice, part: Part, threads: int | None) -> list[Row]:
+def _measure(study: OptionPrice, part: Part, threads: int | None) -> list[Fig2Row]:
     exact = _exact(part.strike)
     began = time.process_time()
     done = CONTESTANTS[part.contestant](study.asked(part, exact, threads))
@@ -148,7 +148,7 @@ def _exact(strike: float) -> Exact:
     return Caplet(strike).exact()
 
 
-def _whole(study: OptionPrice, sheet: Sheet[Row]) -> list[Row]:
+def _whole(study: OptionPrice, sheet: Sheet[Fig2Row]) -> list[Fig2Row]:
     """Return the rows of parts that are whole; refuse those of other settings."""
     rows = sheet.read()
     there: dict[str, set[Any]] = {

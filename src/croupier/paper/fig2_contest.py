@@ -39,7 +39,7 @@ DEFAULT: Final = VarianceThompson.name
 MIXTURE: Final = "mixture"
 BEST: Final = "best arm"
 
-#: The simulator walks so many paths at a time: enough for its vectors, and few are left unused.
+#: The simulator walks this many paths at a time: enough for its vectors, and few are unused.
 _BLOCK: Final = 128
 
 #: Runs of population Monte Carlo that are played side by side.
@@ -48,7 +48,7 @@ _TOGETHER: Final = 50
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What every contestant is asked: estimates after so many draws, in each of the runs.
+    """What every contestant is asked: estimates after some numbers of draws, in each run.
 
     `exact` is known to those who set the ranges of the payoffs (0 to `width` times the price) and
     to the best arm in hindsight. No draw may be used in two runs, and all randomness comes from the
@@ -186,7 +186,7 @@ def _populations(
     sums, values = np.zeros(runs), np.empty((runs, len(asked.draws)))
     for start in range(0, asked.draws[-1], size):
         shape = (runs, min(size, asked.draws[-1] - start))
-        # The last edge is 1 but for rounding: nobody is beyond it.
+        # The last edge is 1 except for rounding: no draw is beyond it.
         edges = np.cumsum(alpha, axis=1)[:, None, :-1]
         source = (rng.random(shape)[..., None] >= edges).sum(axis=-1)
         payoffs, totals = np.empty(shape), np.empty(shape)

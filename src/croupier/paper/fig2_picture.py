@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from croupier.paper.fig2_contest import BEST, DEFAULT, MIXTURE
-from croupier.paper.fig2_study import OptionPrice, Part, Row, by_part
+from croupier.paper.fig2_study import Fig2Row, OptionPrice, Part, by_part
 from croupier.views import formats
-from croupier.views.plots import FAINT, INK, PALETTE, STYLE
+from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,22 +60,14 @@ _KEY: Final = (
 )
 
 
-def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) -> Figure:
+def draw(study: OptionPrice, rows: Sequence[Fig2Row], figure: Figure | None = None) -> Figure:
     """Draw a panel for each strike."""
-    try:
-        import matplotlib
-
-        from croupier.views.figure import NotebookFigure
-    except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
-
+    matplotlib, create = plotting()
     parts = by_part(rows)
     strikes = [k for k in study.strikes if any(part.strike == k for part in parts)]
     with matplotlib.rc_context(STYLE):
         if figure is None:
-            figure = NotebookFigure.create(4.6 * len(strikes) + 0.4, 5.4)
+            figure = create(4.6 * len(strikes) + 0.4, 5.4)
         axes = figure.subplots(1, len(strikes), squeeze=False)[0]
         for panel, strike in zip(axes, strikes, strict=True):
             _panel(panel, study, strike, parts)
@@ -94,7 +86,7 @@ def draw(study: OptionPrice, rows: Sequence[Row], figure: Figure | None = None) 
 
 
 def _panel(
-    axes: Axes, study: OptionPrice, strike: float, parts: Mapping[Part, Sequence[Row]]
+    axes: Axes, study: OptionPrice, strike: float, parts: Mapping[Part, Sequence[Fig2Row]]
 ) -> None:
     """One strike: dots from the squared errors, lines from the draws of every arm."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter

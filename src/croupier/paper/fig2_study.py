@@ -14,7 +14,7 @@ from croupier.errors import PlanError
 from croupier.paper.cir import THETAS, Caplet, Exact
 from croupier.paper.fig2_contest import CONTESTANTS, Asked, Estimates
 
-__all__ = ["OptionPrice", "Part", "Row", "rows_of"]
+__all__ = ["Fig2Row", "OptionPrice", "Part", "rows_of"]
 
 #: 10^2 ... 10^5, two to a decade.
 _DRAWS: Final = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
@@ -32,14 +32,14 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
-    """A contestant at a strike after so many draws.
+class Fig2Row:
+    """A contestant at a strike after a number of draws.
 
     `nmse` is n times the mean squared error over the runs, with its standard error; `best` is V*,
     the variance of the best arm, so that nmse/best is 1 for the best arm in hindsight. `allocation`
     is that ratio as the draws of every arm imply it, without the noise of the draws themselves:
     sum_k n_k V_k/(n V*) for a plain mean, n/(V* sum_k n_k/V_k) where draws are weighted; NaN
-    where there are no arms. `width`: payoffs are clipped at so many times the price.
+    where there are no arms. `width`: payoffs are clipped at `width` times the price.
     `cpu_seconds` are those of all numbers of draws together.
     """
 
@@ -146,7 +146,7 @@ def up_to(most: float) -> tuple[int, ...]:
 
 def rows_of(
     study: OptionPrice, part: Part, exact: Exact, done: Estimates, spent: float
-) -> list[Row]:
+) -> list[Fig2Row]:
     """Return the rows of a part, from the estimates of its runs."""
     n = np.array(study.draws, float)
     squares = n * np.square(done.values - exact.price)
@@ -157,7 +157,7 @@ def rows_of(
     elif done.pulls is not None:
         allocation = (done.pulls @ exact.variances).mean(axis=0) / (n * best)
     return [
-        Row(
+        Fig2Row(
             strike=part.strike,
             contestant=part.contestant,
             draws=draws,
@@ -176,9 +176,9 @@ def rows_of(
     ]
 
 
-def by_part(rows: Iterable[Row]) -> Mapping[Part, list[Row]]:
+def by_part(rows: Iterable[Fig2Row]) -> Mapping[Part, list[Fig2Row]]:
     """Return the rows of each part."""
-    parts: dict[Part, list[Row]] = {}
+    parts: dict[Part, list[Fig2Row]] = {}
     for row in rows:
         parts.setdefault(row.part, []).append(row)
     return parts

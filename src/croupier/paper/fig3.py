@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from croupier.paper.fig3_bank import Bank, bank_of
-from croupier.paper.fig3_files import ArmRow, CurveRow, Files
-from croupier.paper.fig3_play import Curve, curves_of
+from croupier.paper.fig3_files import Fig3ArmRow, Fig3CurveRow, Fig3Files
+from croupier.paper.fig3_play import RegretCurve, curves_of
 from croupier.paper.fig3_study import Annealing
 from croupier.paper.logistic import Reference
 from croupier.views.bar import counting
@@ -34,8 +34,8 @@ class Figure3:
     """What was measured for Figure 3, and its picture."""
 
     study: Annealing
-    arms: tuple[ArmRow, ...]
-    curves: tuple[CurveRow, ...]
+    arms: tuple[Fig3ArmRow, ...]
+    curves: tuple[Fig3CurveRow, ...]
 
     @classmethod
     def read(cls, out: str | Path, standardised: bool = True) -> Figure3:
@@ -43,11 +43,11 @@ class Figure3:
 
         >>> Figure3.read("results").plot()  # doctest: +SKIP
         """
-        files = Files(Path(out), "standardised" if standardised else "raw")
+        files = Fig3Files(Path(out), "standardised" if standardised else "raw")
         return cls._of(files.study(), files)
 
     @classmethod
-    def _of(cls, study: Annealing, files: Files) -> Figure3:
+    def _of(cls, study: Annealing, files: Fig3Files) -> Figure3:
         wanted = set(study.rows)
         return cls(
             study,
@@ -83,7 +83,7 @@ def figure3(
     >>> figure.plot().savefig("fig3.png")  # doctest: +SKIP
     """
     study = Annealing.quick() if study is None else study
-    files = Files(Path(out), study.features)
+    files = Fig3Files(Path(out), study.features)
     if fresh:
         files.remove()
     files.repair(study)
@@ -115,8 +115,8 @@ def figure3(
     return Figure3._of(study, files)
 
 
-def _arm_row(study: Annealing, rows: int, bank: Bank, reference: Reference) -> ArmRow:
-    return ArmRow(
+def _arm_row(study: Annealing, rows: int, bank: Bank, reference: Reference) -> Fig3ArmRow:
+    return Fig3ArmRow(
         features=study.features,
         rows=rows,
         temperatures=bank.temperatures,
@@ -132,7 +132,7 @@ def _arm_row(study: Annealing, rows: int, bank: Bank, reference: Reference) -> A
     )
 
 
-def _curve_rows(study: Annealing, rows: int, curve: Curve) -> list[CurveRow]:
+def _curve_rows(study: Annealing, rows: int, curve: RegretCurve) -> list[Fig3CurveRow]:
     settings: dict[str, Any] = {
         "features": study.features,
         "rows": rows,
@@ -146,7 +146,7 @@ def _curve_rows(study: Annealing, rows: int, curve: Curve) -> list[CurveRow]:
     }
     columns = ("times", "loss", "regret", "stderr", "paper", "ratio", "best")
     numbers = zip(*(getattr(curve, name).tolist() for name in columns), strict=True)
-    return [CurveRow(**settings, **dict(zip(_MEASURED, row, strict=True))) for row in numbers]
+    return [Fig3CurveRow(**settings, **dict(zip(_MEASURED, row, strict=True))) for row in numbers]
 
 
 #: The columns of a curve's row that are measured, in the order of a curve.

@@ -67,7 +67,7 @@ def bank_of(
     """Draw one bank; but for the CPU times it depends on the study's seed alone."""
     arm = Annealed(study.model(rows), temperatures)
     out = np.empty((size, 3))
-    arm(np.random.default_rng(0), 1)  # compiling is nobody's cost
+    arm(np.random.default_rng(0), 1)  # compiling is not part of a cost
 
     def draw(start: int) -> int:
         stop = min(start + _TASK, size)

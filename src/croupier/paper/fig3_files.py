@@ -10,11 +10,11 @@ from croupier.errors import StoreError
 from croupier.paper.csv_rows import Sheet
 from croupier.paper.fig3_study import CLOCKS, COMBINED, Annealing
 
-__all__ = ["ArmRow", "CurveRow", "Files"]
+__all__ = ["Fig3ArmRow", "Fig3CurveRow", "Fig3Files"]
 
 
 @dataclass(frozen=True)
-class ArmRow:
+class Fig3ArmRow:
     """The bank of one arm: its estimate of log Z beside the reference, its variance, its costs.
 
     `variance` is that of a draw in units of Z^2; `evaluations` and `cpu_seconds` are per draw.
@@ -35,8 +35,8 @@ class ArmRow:
 
 
 @dataclass(frozen=True)
-class CurveRow:
-    """A policy with a combination by one clock at one time: see `fig3_play.Curve`."""
+class Fig3CurveRow:
+    """A policy with a combination by one clock at one time: see `fig3_play.RegretCurve`."""
 
     features: str
     rows: int
@@ -57,21 +57,21 @@ class CurveRow:
 
 
 @dataclass(frozen=True)
-class Files:
+class Fig3Files:
     """The files of one scaling of the features in a folder."""
 
     folder: Path
     features: str
 
     @property
-    def arms(self) -> Sheet[ArmRow]:
+    def arms(self) -> Sheet[Fig3ArmRow]:
         """A row per model and arm."""
-        return Sheet(self.folder / f"fig3-{self.features}-arms.csv", ArmRow)
+        return Sheet(self.folder / f"fig3-{self.features}-arms.csv", Fig3ArmRow)
 
     @property
-    def curves(self) -> Sheet[CurveRow]:
+    def curves(self) -> Sheet[Fig3CurveRow]:
         """A row per model, clock, policy, combination and time."""
-        return Sheet(self.folder / f"fig3-{self.features}.csv", CurveRow)
+        return Sheet(self.folder / f"fig3-{self.features}.csv", Fig3CurveRow)
 
     @property
     def picture(self) -> Path:
@@ -93,23 +93,23 @@ class Files:
         self.arms.path.unlink(missing_ok=True)
         self.curves.path.unlink(missing_ok=True)
 
-    def add(self, arms: Sequence[ArmRow], curves: Sequence[CurveRow]) -> None:
+    def add(self, arms: Sequence[Fig3ArmRow], curves: Sequence[Fig3CurveRow]) -> None:
         """Add a finished model: its arms first, its curves say that it is whole."""
         self.arms.append(arms)
         self.curves.append(curves)
 
-    def curves_of(self, study: Annealing) -> list[CurveRow]:
+    def curves_of(self, study: Annealing) -> list[Fig3CurveRow]:
         """Return the curves of models that are whole; refuse those of other settings."""
         rows = self.curves.read()
         self._refuse_others(study, rows)
-        models: dict[int, dict[object, CurveRow]] = {}
+        models: dict[int, dict[object, Fig3CurveRow]] = {}
         for row in rows:
             key = (row.clock, row.policy, row.combine, row.time)
             models.setdefault(row.rows, {})[key] = row
         wanted = study.lines()
         return [row for own in models.values() if len(own) == wanted for row in own.values()]
 
-    def arms_of(self, study: Annealing) -> list[ArmRow]:
+    def arms_of(self, study: Annealing) -> list[Fig3ArmRow]:
         """Return the arms of models whose curves are whole."""
         whole = {row.rows for row in self.curves_of(study)}
         arms = {(row.rows, row.temperatures): row for row in self.arms.read()}
@@ -133,7 +133,7 @@ class Files:
             seed=first.seed,
         )
 
-    def _refuse_others(self, study: Annealing, rows: Sequence[CurveRow]) -> None:
+    def _refuse_others(self, study: Annealing, rows: Sequence[Fig3CurveRow]) -> None:
         """Refuse a file of other settings, and say which."""
         differences = []
         for name in ("features", "runs", "draws", "budget", "seed"):

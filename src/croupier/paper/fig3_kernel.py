@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from croupier.compiling import compiled, inlined
 from croupier.data.ledger import merge_moments
-from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
@@ -35,7 +35,7 @@ def alone(laws: Any, keys: Any, times: Any, pulls: Any) -> None:
 def moments_at(laws: Any, keys: Any, pulls: Any, out: Any) -> None:
     """Write cost, mean, M2, M3 and M4 of the first draws of every arm, as many as were pulled.
 
-    The j-th draw of an arm is the same whoever asks for it, so that pulls say it all.
+    The j-th draw of an arm is the same for every policy, so the pulls say it all.
     """
     arms = len(laws.parameters)
     for run in range(len(keys)):

@@ -9,10 +9,10 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.paper.fig1_picture import COLOURS, NAMES
-from croupier.paper.fig3_files import CurveRow
+from croupier.paper.fig3_files import Fig3CurveRow
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, Annealing
 from croupier.views import formats
-from croupier.views.plots import FAINT, INK, STYLE
+from croupier.views.plots import FAINT, INK, STYLE, plotting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,28 +36,20 @@ _CLOCK: Final = {
 }
 _SHORT: Final = {**NAMES, "variance-thompson": "default"}
 
-#: A close look at regrets ends at so many times t (delta V)*.
+#: A close look at regrets ends at this many times t (delta V)*.
 _FAR: Final = 0.6
 
-#: Labels at the ends of lines are so far apart, at least, as a part of the axis.
+#: Labels at the ends of lines are at least this part of the axis apart.
 _APART: Final = 0.042
 
 
-def draw(study: Annealing, curves: Sequence[CurveRow], figure: Figure | None = None) -> Figure:
+def draw(study: Annealing, curves: Sequence[Fig3CurveRow], figure: Figure | None = None) -> Figure:
     """Draw the regret of every policy, combined in three ways, and of each arm alone."""
-    try:
-        import matplotlib
-
-        from croupier.views.figure import NotebookFigure
-    except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
-
+    matplotlib, create = plotting()
     models = [rows for rows in study.rows if any(row.rows == rows for row in curves)]
     with matplotlib.rc_context(STYLE):
         if figure is None:
-            figure = NotebookFigure.create(16, 4.4 * len(models) + 1.3)
+            figure = create(16, 4.4 * len(models) + 1.3)
         axes = figure.subplots(len(models), len(CLOCKS) + 1, squeeze=False)
         for line, rows in zip(axes, models, strict=True):
             for panel, clock in zip(line, CLOCKS, strict=False):
@@ -69,20 +61,20 @@ def draw(study: Annealing, curves: Sequence[CurveRow], figure: Figure | None = N
     return figure
 
 
-def _lines_of(rows: Sequence[CurveRow]) -> dict[tuple[str, str], list[CurveRow]]:
+def _lines_of(rows: Sequence[Fig3CurveRow]) -> dict[tuple[str, str], list[Fig3CurveRow]]:
     """Return the rows of every line, by policy and combination."""
-    found: dict[tuple[str, str], list[CurveRow]] = {}
+    found: dict[tuple[str, str], list[Fig3CurveRow]] = {}
     for row in rows:
         found.setdefault((row.policy, row.combine), []).append(row)
     return found
 
 
-def _is_best(own: Sequence[CurveRow]) -> bool:
+def _is_best(own: Sequence[Fig3CurveRow]) -> bool:
     """Is it the best arm alone? It is compared with itself: its regret is zero."""
     return not any(row.stderr for row in own)
 
 
-def _regret(axes: Axes, rows: Sequence[CurveRow], title: str) -> None:
+def _regret(axes: Axes, rows: Sequence[Fig3CurveRow], title: str) -> None:
     """Regret against the budget, where it can be told from zero."""
     ends: list[tuple[float, str, str]] = []
     lowest, highest = np.inf, 0.0
@@ -107,7 +99,7 @@ def _regret(axes: Axes, rows: Sequence[CurveRow], title: str) -> None:
     _labels(axes, ends)
 
 
-def _close(axes: Axes, rows: Sequence[CurveRow], title: str) -> None:
+def _close(axes: Axes, rows: Sequence[Fig3CurveRow], title: str) -> None:
     """The regret in units of t (delta V)*, near zero; the plain averages are mostly far above."""
     ends: list[tuple[float, str, str]] = []
     for (policy, combine), own in _lines_of(rows).items():
@@ -135,7 +127,7 @@ def _line(axes: Axes, t: Floats, y: Floats, policy: str, combine: str) -> None:
     axes.plot(t, y, color=colour, linestyle=_LINES[combine], linewidth=width)
 
 
-def _budget(axes: Axes, rows: Sequence[CurveRow]) -> None:
+def _budget(axes: Axes, rows: Sequence[Fig3CurveRow]) -> None:
     from matplotlib.ticker import NullFormatter
 
     axes.set_xscale("log")

@@ -18,11 +18,11 @@ from croupier.data.ledger import Ledger, effective_df
 from croupier.estimates.combiners import COMBINERS
 from croupier.paper.fig3_bank import Bank
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, PAPER_RUNS, Annealing, Clock, fixed
-from croupier.simulator.players import Chunk, players_of
+from croupier.simulator.players import KernelCall, players_of
 
-__all__ = ["Curve", "combined", "curves_of", "policies_of", "problem_of"]
+__all__ = ["RegretCurve", "combined", "curves_of", "policies_of", "problem_of"]
 
-#: The paper's policies scale draws by so many times Z, and costs by this quantile of the banks'.
+#: The paper's policies scale draws by 3 times Z, and costs by the 99 % quantile of the banks.
 _RANGE: Final = 3.0
 _QUANTILE: Final = 0.99
 
@@ -30,7 +30,7 @@ Pulls = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class RegretCurve:
     """A policy with a combination, by one clock, at the times of the study.
 
     `loss` is the mean squared error L(t) of a run's estimate at a deadline, in units of Z^2;
@@ -66,13 +66,13 @@ def problem_of(banks: Sequence[Bank], clock: Clock) -> Any:
 
 def policies_of(study: Annealing, banks: Sequence[Bank], clock: Clock) -> list[Any]:
     """Return the policies; the paper's are told a range of costs, and clip what lies outside."""
-    dearest = max(float(np.quantile(bank.costs(clock), _QUANTILE)) for bank in banks)
+    highest_cost = max(float(np.quantile(bank.costs(clock), _QUANTILE)) for bank in banks)
     kinds = {"ucb1": "UCB1", "ucb-v": "UCBV", "kl-ucb": "KLUCB", "thompson": "Thompson"}
     return [
         cr.policies.VarianceThompson()
         if name == DEFAULT
         else getattr(cr.policies, kinds[name])(
-            payoff="cost-variance", bounds=(0.0, _RANGE), cost_bounds=(0.0, dearest), clip=True
+            payoff="cost-variance", bounds=(0.0, _RANGE), cost_bounds=(0.0, highest_cost), clip=True
         )
         for name in study.policies
     ]
@@ -80,14 +80,14 @@ def policies_of(study: Annealing, banks: Sequence[Bank], clock: Clock) -> list[A
 
 def curves_of(
     study: Annealing, rows: int, banks: Sequence[Bank], threads: int | None = None
-) -> list[Curve]:
+) -> list[RegretCurve]:
     """Play every policy and every arm alone on the banks of one model, by both clocks."""
     return [curve for clock in CLOCKS for curve in _curves(study, rows, banks, clock, threads)]
 
 
 def _curves(
     study: Annealing, rows: int, banks: Sequence[Bank], clock: Clock, threads: int | None
-) -> list[Curve]:
+) -> list[RegretCurve]:
     from croupier.paper.fig3_kernel import alone
     from croupier.simulator.laws import Laws
 
@@ -96,7 +96,7 @@ def _curves(
     laws = Laws(problem.law, problem.parameters, charge.law, charge.parameters, problem.recorded)
     times = study.shares * problem.costs[-1]
     seeds = np.random.SeedSequence(study.seed, spawn_key=(rows, int(study.standardised)))
-    # One key for a run, whoever plays it.
+    # One key for a run, for every policy.
     keys = seeds.generate_state(study.runs, np.uint64).astype(np.uint64)
     run = partial(_in_threads, keys, times, len(banks), threads)
 
@@ -104,10 +104,10 @@ def _curves(
     apart = np.square(_moments(laws, keys, single, threads)[..., 1] - 1)
     yardstick = apart[..., best]
 
-    def curve(policy: str, combine: str, errors: Floats, pulls: Pulls) -> Curve:
+    def curve(policy: str, combine: str, errors: Floats, pulls: Pulls) -> RegretCurve:
         squared = times * times * (errors - yardstick)
         spent = pulls * problem.costs
-        return Curve(
+        return RegretCurve(
             clock,
             policy,
             combine,
@@ -138,13 +138,13 @@ def _in_threads(
     times: Floats,
     arms: int,
     threads: int | None,
-    kernel: Callable[[Chunk], None],
+    kernel: Callable[[KernelCall], None],
 ) -> Pulls:
     """Play all runs, some in every thread; return the pulls (runs, times, arms)."""
     pulls = np.zeros((len(keys), len(times), arms), np.int64)
     trouble = np.zeros((len(keys), 4))
-    kernel(Chunk(keys[:1], times[:1], pulls[:1, :1], trouble[:1]))  # compiles, in one thread
-    _split(len(keys), threads, lambda a: kernel(Chunk(keys[a], times, pulls[a], trouble[a])))
+    kernel(KernelCall(keys[:1], times[:1], pulls[:1, :1], trouble[:1]))  # compiles, in one thread
+    _split(len(keys), threads, lambda a: kernel(KernelCall(keys[a], times, pulls[a], trouble[a])))
     return pulls
 
 

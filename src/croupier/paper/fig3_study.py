@@ -25,13 +25,13 @@ PAPER: Final = ("ucb1", "ucb-v", "kl-ucb", "thompson")
 DEFAULT: Final = VarianceThompson.name
 COMBINED: Final = ("mean", "inverse-variance", "guarded")
 
-#: The paper's mean is over so many runs; it is written beside that over all of them.
+#: The paper's mean is over this many runs; it is written beside the mean over all runs.
 PAPER_RUNS: Final = 20
 
 #: How many times of a run are recorded, evenly on a logarithmic axis.
 _TIMES: Final = 21
 
-#: A run is looked at from so many draws of the dearest arm on.
+#: A run is recorded from this many draws of the most expensive arm on.
 _START: Final = 10.0
 
 
@@ -48,9 +48,10 @@ def fixed(temperatures: int) -> str:
 class Annealing:
     """The study of Figure 3; by default at the size of the page in the documentation.
 
-    Of every arm a bank of fresh draws is made: `draws` of the dearest, and sqrt(dearest/this)
-    times as many of a cheaper one. A run draws from the banks, with replacement, until it has
-    spent as much as `budget` draws of the dearest arm cost. `rows` are the models.
+    Every arm has a bank of fresh draws: `draws` of the most expensive arm, and
+    sqrt(its cost/the arm's cost) times as many of a cheaper one. A run draws from the banks, with
+    replacement, until it has spent the cost of `budget` draws of the most expensive arm. `rows`
+    are the models.
 
     >>> Annealing().bank_sizes
     (8945, 4000, 2000)
@@ -76,7 +77,9 @@ class Annealing:
                 raise PlanError(f"{name} must be one or more numbers, got none")
             object.__setattr__(self, name, tuple(numbers))
         if len(self.temperatures) < 2:
-            raise PlanError(f"temperatures must be of two arms or more, got {self.temperatures}")
+            raise PlanError(
+                f"temperatures must be those of two or more arms, got {self.temperatures}"
+            )
         object.__setattr__(self, "seed", seed_of("seed", self.seed))
         for rows in self.rows:
             self.model(rows)
@@ -113,7 +116,7 @@ class Annealing:
 
     @property
     def shares(self) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """When a run is looked at, in draws of the dearest arm; the last is the budget."""
+        """When a run is recorded, in draws of the most expensive arm; the last is the budget."""
         return np.geomspace(min(_START, self.budget / 2), self.budget, _TIMES)
 
     def model(self, rows: int) -> Evidence:

@@ -243,7 +243,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Annealed:
-    """Draws of annealed importance sampling with so many temperatures, as an arm is called."""
+    """Draws of annealed importance sampling with some number of temperatures, as an arm."""
 
     model: Evidence
     temperatures: int

@@ -17,9 +17,8 @@ import math
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 from croupier.simulator.randomness import exponential, normal, uniform
 
 __all__ = ["LANES", "anneal", "anneal_plainly", "ladder"]
@@ -37,8 +36,7 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11 = (1 / math.factorial(k) for 
 
 def _vectorised(function: Any) -> Any:
     """Compile with sums and products taken in any order, as vector units take them."""
-    flags = {"reassoc", "nsz", "contract"}
-    return njit(cache=True, nogil=True, error_model="numpy", fastmath=flags)(function)
+    return compiled(function, fastmath={"reassoc", "nsz", "contract"})
 
 
 @compiled

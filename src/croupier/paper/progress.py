@@ -22,7 +22,7 @@ Watch: TypeAlias = bool | Callable[[str], None] | None
 def watching(
     progress: Watch, done: int, total: int, parts: str
 ) -> Iterator[Callable[[int, object], None]]:
-    """Show parts go by, of which `done` are there already; call what this gives after each."""
+    """Show the parts as they are done, `done` of them already; call what this yields after each."""
     if progress is True or (progress is None and interactive()):
         with _bar(done, total, parts) as step:
             yield step

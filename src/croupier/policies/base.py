@@ -35,7 +35,7 @@ Random: TypeAlias = Callable[[], np.random.Generator]
 
 
 class Play(NamedTuple):
-    """A choice with more to say: at most so many draws, or so many decisions in one.
+    """A choice with more to say: at most `at_most` draws, or several `decisions` in one.
 
     A batch does not grow an arm by more than `growth` times what it has had: 1 is to double it.
     """
@@ -46,7 +46,7 @@ class Play(NamedTuple):
     growth: float = 1.0
 
 
-#: An arm's index, (index, at most so many draws), or a Play.
+#: An arm's index, (index, the most draws), or a Play.
 Choice: TypeAlias = int | tuple[int, int] | Play
 
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
@@ -60,7 +60,7 @@ _FALLING: Final = 0.85
 class Policy(Protocol):
     """Scores the arms from the ledger; the smallest score is played.
 
-    A policy is a frozen dataclass: its fields are its parameters, its state is whatever `start`
+    A policy is a frozen dataclass: its fields are its parameters, its state is what `start`
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
     sizes are multiples of it. ``sprint(state)`` may return a `Sprint`, which plays draw by draw
@@ -184,8 +184,8 @@ def objective_weights(plan: Plan, ledger: Ledger, variance: Floats) -> Floats:
     """Return the weight of each component in the one number that an allocation minimises.
 
     By default 1/median over the arms of the component's variance, so that every component
-    counts alike whatever its unit; else the plan's own weights, in the user's units. Of logs
-    there are no such units: there the weights are those of the relative variances.
+    counts alike in any unit; else the plan's own weights, in the user's units. Logs have no
+    such units: their weights are those of the relative variances.
     """
     if plan.objective is None:
         if variance.shape[1] == 1:

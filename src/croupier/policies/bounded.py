@@ -31,6 +31,7 @@ __all__ = [
     "Bandit",
     "IndexBandit",
     "Lessons",
+    "ShortfallBandit",
     "Thompson",
     "Tightest",
 ]
@@ -144,8 +145,11 @@ class IndexBandit(Bandit, ABC):
 
     def best(self, state: Lessons) -> int:
         """Return the arm with the largest upper bound, once every arm has a loss."""
-        shortfall = self.shortfall(state)
-        return smallest(shortfall if state.payoff.alike else state.payoff.factor * shortfall)
+        return smallest(self.scores(state))
+
+    @abstractmethod
+    def scores(self, state: Lessons) -> Floats:
+        """Return what orders the arms as factor (1 - B) does: the smallest is played."""
 
     @abstractmethod
     def shortfall(self, state: Lessons) -> Floats:
@@ -158,6 +162,15 @@ class IndexBandit(Bandit, ABC):
         if not usual or state.payoff.kind != "second-moment" or state.payoff.weights is not None:
             return None
         return _Sprint(self, state)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShortfallBandit(IndexBandit, ABC):
+    """An index policy whose bounds are compared as they are, not by their logarithms."""
+
+    def scores(self, state: Lessons) -> Floats:
+        shortfall = self.shortfall(state)
+        return shortfall if state.payoff.alike else state.payoff.factor * shortfall
 
 
 #: What a sprint does in a way of its own: a policy that does it otherwise does not sprint.
@@ -207,7 +220,7 @@ def moments_of(losses: Floats) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class UCB1(IndexBandit):
+class UCB1(ShortfallBandit):
     """UCB1: mean payoff plus sqrt(2 log t/T); `scale` is the 2 (Auer et al. 2002)."""
 
     name: ClassVar[str] = "ucb1"
@@ -222,7 +235,7 @@ class UCB1(IndexBandit):
 
 
 @dataclass(frozen=True)
-class UCBV(IndexBandit):
+class UCBV(ShortfallBandit):
     """UCB-V: a bound that narrows with the variance of the payoffs (Audibert et al. 2009).
 
     The bound is mean + sqrt(2 v E/T) + 3 c E/T, E = zeta log t; with `cut` it is at most 1.
@@ -265,13 +278,13 @@ class KLUCB(IndexBandit):
     def shortfall(self, state: Lessons) -> Floats:
         return np.asarray(np.exp(-self.exponent(state)))
 
-    def best(self, state: Lessons) -> int:
+    def scores(self, state: Lessons) -> Floats:
         # Bounds are compared by their logarithms: exp(-w) may be zero for several arms.
-        return smallest(np.log(state.payoff.factor) - self.exponent(state))
+        return np.asarray(np.log(state.payoff.factor) - self.exponent(state))
 
 
 @dataclass(frozen=True)
-class MOSS(IndexBandit):
+class MOSS(ShortfallBandit):
     """MOSS: no logarithm in the worst case; with its `horizon`, or anytime (Audibert-Bubeck 2009).
 
     The bound is mean + sqrt(max(log(n/(K T)), 0)/T), n the horizon in payoffs, or the time.
@@ -322,7 +335,7 @@ class Thompson(Bandit):
 
 
 @dataclass(frozen=True)
-class Tightest(IndexBandit):
+class Tightest(ShortfallBandit):
     """The tightest of several upper bounds, each made to hold together with the others.
 
     `of` names index policies, or holds them: every bound is taken at a time that is as many times

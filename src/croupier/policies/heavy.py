@@ -15,7 +15,7 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies.base import Choice, Random, smallest
-from croupier.policies.bounded import Bandit, IndexBandit, Lessons, first_draw, moments_of
+from croupier.policies.bounded import Bandit, Lessons, ShortfallBandit, first_draw, moments_of
 from croupier.policies.indices import (
     catoni_mean,
     median_of_means,
@@ -31,7 +31,7 @@ RobustMean: TypeAlias = Literal["truncated", "median-of-means", "catoni"]
 
 
 @dataclass(frozen=True)
-class SubgaussianUCB(IndexBandit):
+class SubgaussianUCB(ShortfallBandit):
     """UCB for losses with a known subgaussian coefficient `sigma`; no range needed.
 
     The bound is mean + sigma sqrt(2 alpha log t/T). A loss is the square of a draw (or what

@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 
 __all__ = [
+    "NEWTON_STEPS",
     "catoni_mean",
     "kl_excess",
     "kl_level",
+    "kl_newton",
     "kl_slope",
+    "kl_start",
     "kl_ucb",
     "log_variance_bound",
     "median_of_means",
@@ -37,15 +40,14 @@ __all__ = [
 
 _TINY: Final = float(np.finfo(float).tiny)
 
-#: Up to so many variances the guard visits arm by arm; beyond, it sweeps over all of them until
-#: none moves by much, at most so often.
+#: The guard visits up to this many variances arm by arm. It sweeps over more of them at once, at
+#: most 12 times, until none moves by more than 30 %.
 _FEW: Final = 400
 _SWEEPS: Final = 12
 _STILL: Final = 0.3
 
-
-#: Newton steps of KL-UCB: it converges quadratically and from one side.
-_STEPS: Final = 60
+#: Newton steps of KL-UCB, at most: it converges quadratically and from one side.
+NEWTON_STEPS: Final = 60
 
 
 def ucb1(loss: Floats, count: Floats, log_time: float, scale: float = 2.0) -> Floats:
@@ -76,43 +78,56 @@ def kl_ucb(loss: Floats, level: Floats) -> Floats:
     """Return w = -log(1 - q) for the largest q with kl(1 - loss, q) <= level.
 
     Garivier and Cappé (COLT 2011), algorithm 1. At small counts q is closer to 1 than a double
-    can say, so it is w that is solved for. There kl is convex, with a slope that is known
-    exactly; Newton's method started above the root comes down to it and never passes it.
+    can say, so the unknown is w. There kl is convex, with a slope that is known exactly; Newton's
+    method started above the root comes down to it and never passes it.
 
     >>> np.exp(-kl_ucb(np.array([0.5, 1.0]), np.array([0.2, 2.0])))  # 1 - q
     array([0.2130, 0.1353])
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-        mean = 1 - loss
-        log_mean = np.where(mean > 0, np.log1p(-loss), 0.0)
-        least = -np.log(loss)
-        # kl >= loss (w - least) + m log m, and kl >= 2 (q - m)^2: whichever is lower.
-        above = least + (level - mean * log_mean) / loss
-        room = loss - np.sqrt(level / 2)
-        w = np.where(room > 0, np.minimum(above, -np.log(np.maximum(room, _TINY))), above)
+        least, log_mean = -np.log(loss), np.log1p(-loss)
+        w = np.where(loss < 1, kl_start(loss, level, least, (1 - loss) * log_mean), level)
         w = np.where(loss > 0, w, np.inf)
-        for _ in range(_STEPS):
-            log_q = np.where(mean > 0, np.log(-np.expm1(-w)), 0.0)
-            excess = kl_excess(loss, level, w, least, log_mean, log_q)
-            slope = kl_slope(loss, w)
-            step = np.where((slope > 0) & (excess > 0) & np.isfinite(w), excess / slope, 0.0)
-            new = np.maximum(w - step, least)
-            if not (new < w).any():
+        for _ in range(NEWTON_STEPS):
+            lower = kl_newton(loss, level, w, least, log_mean)
+            if not (lower < w).any():
                 break
-            w = np.where(new < w, new, w)
+            w = np.where(lower < w, lower, w)
     return np.asarray(w)
+
+
+def kl_start(loss: Floats, level: Floats, least: Floats, m_log_m: Floats) -> Floats:
+    """Return a w above that of `kl_ucb`: kl >= loss (w - least) + m log m, and kl >= 2 (q - m)^2.
+
+    m is 1 - loss, and `least` is -log(loss), where kl is zero.
+    """
+    above = least + (level - m_log_m) / loss
+    room = loss - np.sqrt(level / 2)
+    start: Floats = np.minimum(above, -np.log(np.maximum(room, 0.0)))
+    return start
+
+
+def kl_newton(loss: Floats, level: Floats, w: Floats, least: Floats, log_mean: Floats) -> Floats:
+    """Return what one step of Newton's method makes of w, which lies above the root.
+
+    At the root, and where rounding hides the slope, the step is not below w.
+    """
+    excess = kl_excess(loss, level, w, least, log_mean, np.log(-np.expm1(-w)))
+    slope = kl_slope(loss, w)
+    lower: Floats = np.maximum(w - (slope > 0) * excess / slope, least)
+    return lower
 
 
 def kl_excess(
     loss: Floats, level: Floats, w: Floats, least: Floats, log_mean: Floats, log_q: Floats
 ) -> Floats:
-    """Return kl(1 - loss, 1 - exp(-w)) - level; `least` is -log(loss), where kl is zero."""
+    """Return kl(1 - loss, q) - level at q = 1 - exp(-w), all by their logarithms."""
     excess: Floats = loss * (w - least) + (1 - loss) * (log_mean - log_q) - level
     return excess
 
 
 def kl_slope(loss: Floats, w: Floats) -> Floats:
-    """Return how fast that grows with w."""
+    """Return how fast `kl_excess` grows with w: loss - (1 - loss)/(exp(w) - 1)."""
     slope: Floats = loss - (1 - loss) / np.expm1(w)
     return slope
 
@@ -246,7 +261,7 @@ def visit(
         if variance == 0:
             break
         off = x[k] - centre
-        if a * off * off > 4:  # the first has nobody to agree with: a is zero
+        if a * off * off > 4:  # the first has no other to agree with: a is zero
             d = abs(off) - 2 / math.sqrt(a)
             v[k] = variance = max(variance, n[k] * d * d / 4)
         weight = n[k] / variance
@@ -268,7 +283,7 @@ def _swept(count: Floats, mean: Floats, variance: Floats) -> tuple[Floats, Float
     for _ in range(_SWEEPS):
         sums = (n / v * pair).cumsum(axis=0)
         a, m = np.maximum(sums.real, _TINY), sums.imag
-        # An arm is compared with those visited before it; the first has nobody to agree with.
+        # An arm is compared with those visited before it; the first has no other to agree with.
         d = np.abs(x[1:] - m[:-1] / a[:-1]) - 2 / np.sqrt(a[:-1])
         new = np.maximum(s2[1:], n[1:] * np.square(np.maximum(d, 0.0)) / 4)
         settled = (np.abs(new - v[1:]) <= _STILL * new).all()

@@ -1,7 +1,7 @@
-"""Payoffs: the paper's reduction from draws to losses in [0, 1], of which a bandit wants little.
+"""Payoffs: the paper's reduction from draws to losses in [0, 1]; a bandit wants small losses.
 
-Here, and nowhere else, draws and costs are scaled by their known ranges, and clipped if one asks
-for it. Neufeld et al. (ICML 2014) pay 1 - loss; a loss is kept instead, because the arms that
+Here, and nowhere else, draws and costs are scaled by their known ranges, and clipped if the user
+asks for it. Neufeld et al. (ICML 2014) pay 1 - loss; a loss is kept instead, because the arms that
 matter have payoffs within a hair of 1, where a double has no digits left.
 """
 
@@ -111,8 +111,8 @@ class Payoff:
 
     `factor` turns an arm's loss into a unit that all arms share: per-arm scaling divides each
     arm's losses by the square of its own range, and a comparison has to multiply it back, unless
-    the arms are all `alike`. Of logs, draws are divided by e^`top`, the largest that any arm may
-    return: bounds (-inf, b) are those of draws in [0, e^b].
+    the arms are all `alike`. Draws given as logs are divided by e^`top`, the largest that an arm
+    may return: bounds (-inf, b) are those of draws in [0, e^b].
 
     >>> plan = Plan(names=("a", "b"), seed=7, bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> payoff = Payoff.of(plan, Terms())
@@ -126,7 +126,7 @@ class Payoff:
     names: tuple[str, ...]
     low: Floats
     width: Floats
-    dearest: Floats
+    highest_cost: Floats
     factor: Floats
     clip: bool
     bounded: bool
@@ -156,24 +156,34 @@ class Payoff:
                 width = highs - low
             else:
                 width = highs - lows
-        dearest = np.ones(arms)
+        highest_cost = np.ones(arms)
         if kind.startswith("cost") and plan.unit != "draws":
             cost_bounds = _ranges(plan, terms.cost_bounds, plan.cost_bounds)
             if cost_bounds is None and terms.bounded:
                 raise PlanError(_missing(plan, plan.cost_bounds, "cost_bounds", "costs"))
             if cost_bounds is not None:
-                dearest = np.array(cost_bounds)[:, 1]
+                highest_cost = np.array(cost_bounds)[:, 1]
         if terms.scaling == "common":
-            width, dearest = np.full(arms, width.max()), np.full(arms, dearest.max())
+            width, highest_cost = np.full(arms, width.max()), np.full(arms, highest_cost.max())
         # Ratios before squares: the square of a range need not fit a double.
-        factor = np.square(width / width.max()) * (dearest / dearest.max())
+        factor = np.square(width / width.max()) * (highest_cost / highest_cost.max())
         weights = None
         if plan.objective is not None:
             weights = np.array(plan.objective) / sum(plan.objective)
         bounded = terms.bounded and not terms.clip
         alike = bool((factor == 1).all())
         return cls(
-            kind, plan.names, low, width, dearest, factor, terms.clip, bounded, weights, alike, top
+            kind,
+            plan.names,
+            low,
+            width,
+            highest_cost,
+            factor,
+            terms.clip,
+            bounded,
+            weights,
+            alike,
+            top,
         )
 
     def losses(self, arm: int, draws: Draws) -> Floats:
@@ -198,9 +208,9 @@ class Payoff:
             if self.kind == "variance":
                 price = 1.0
             elif self.kind == "cost-variance":
-                price = _mean_pair_cost(d) / self.dearest[arm]
+                price = _mean_pair_cost(d) / self.highest_cost[arm]
             else:
-                price = d[:, 2] / self.dearest[arm]
+                price = d[:, 2] / self.highest_cost[arm]
         if loss.ndim == 2:
             loss = loss.mean(axis=1) if self.weights is None else loss @ self.weights
         loss = loss * price
@@ -228,8 +238,8 @@ class Payoff:
         costs = "" if draws.costs is None else " and its costs"
         raise ArmError(
             f"returned {shown}, whose payoff {1 - loss:.6g} is below 0: it{costs} must lie within "
-            "the bounds that the policy scales by; mend the bounds, or let payoffs (never draws) "
-            "be clipped with clip=True",
+            "the bounds that the policy scales by; correct the bounds, or clip payoffs (never "
+            "draws) with clip=True",
             arm=self.names[arm],
             value=value,
         )
@@ -260,7 +270,7 @@ def _in_units_of(top: float, bounds: list[Range]) -> Floats:
     if top - min(high for _, high in bounds) > _FARTHEST:
         raise PlanError(
             f"the upper bounds of the logs are more than {_FARTHEST:g} apart, {bounds!r}: in the "
-            "range of one arm, the draws of another are no number; use policy='auto'"
+            "range of one arm, a double cannot hold the draws of another; use policy='auto'"
         )
     with np.errstate(under="ignore"):
         return np.asarray(np.exp(np.array(bounds).T - top))
@@ -271,7 +281,7 @@ def _missing(plan: Plan, known: tuple[Range | None, ...], which: str, what: str)
     shown = ", ".join(map(repr, without[:3])) + (", ..." if len(without) > 3 else "")
     example = plan.policy["name"]
     return (
-        f"policy {example!r} needs to know the range of the {what}, and {shown} has none: say "
+        f"policy {example!r} needs to know the range of the {what}, and {shown} has none: give "
         f"cr.Arm(f, {which}=(low, high)) for every arm, or give the policy {which}=(low, high); "
         "policy='auto' needs no range"
     )

@@ -94,8 +94,8 @@ class MCUCB:
     def start(self, plan: Plan) -> _State:
         if plan.log and self.bound is not None:
             raise PlanError(
-                "bound is a range in the unit of the draws, which draws given as logs do not "
-                "have: leave it out (MCUCB() needs none)"
+                "bound is a range in the unit of the draws, and logs have no such unit: "
+                "leave it out (MCUCB() needs none)"
             )
         return _start(plan)
 
@@ -121,7 +121,7 @@ class MCUCB:
             return published_bound(s, ledger.count, math.hypot(*width), self.delta)
         # Components of one draw err together: their standard errors add up.
         error = (part * np.sqrt(2 / ledger.df)).sum(axis=1) / np.maximum(variance, _TINY)
-        # Of the usual size, an event not seen yet keeps every stratum at some (w_k t)^(2/3) draws.
+        # An unseen event of the usual size keeps every stratum at about (w_k t)^(2/3) draws.
         unseen = unseen_deviation(float(w @ s), ledger.count)
         return np.maximum(deviation_bound(s, error, ledger.draws), unseen)
 
@@ -135,7 +135,7 @@ class MCUCB:
 
 @dataclass(frozen=True)
 class Proportional:
-    """For strata, see `stratify`: counts in proportion to the weights, whatever is drawn."""
+    """For strata, see `stratify`: counts in proportion to the weights, for any draws."""
 
     name: ClassVar[str] = "proportional"
 

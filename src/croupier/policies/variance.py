@@ -42,7 +42,7 @@ class VarianceThompson:
 
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
     ledger, and plays the smallest cost times variance; reported costs have a posterior of their
-    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, less if they are dear.
+    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive.
     """
 
     name: ClassVar[str] = "variance-thompson"
@@ -120,7 +120,7 @@ class VarianceLCB:
 
 
 class _Belief(NamedTuple):
-    """What the ledger says of the variances, after the guards; (K, d) unless said otherwise."""
+    """What the ledger says about the variances, after the guards; (K, d) unless said otherwise."""
 
     variance: Floats
     flat: np.ndarray
@@ -188,12 +188,13 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
     least = floor * math.sqrt(ledger.draws / len(ledger))
     if ledger.fewest < least:
         draws = ledger.count + pending
-        # By the root of its price only: a dear arm that was unlucky at first must get its chance.
-        dear = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / ledger.price))
-        below = draws < least * dear
+        # By the root of its price only: an expensive arm that was unlucky at first must get its
+        # chance.
+        discount = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / ledger.price))
+        below = draws < least * discount
         if below.any():
             arm = int(np.where(below, draws, np.inf).argmin())
             ahead = min(3 * least, AHEAD * ledger.draws / len(ledger))
-            missing = (least + ahead) * float(dear[arm]) - float(draws[arm])
+            missing = (least + ahead) * float(discount[arm]) - float(draws[arm])
             return Play(arm, int(missing) + 1, growth=3)
     return None

@@ -1,39 +1,40 @@
 """The plain kernels: one decision after the other, as the policies themselves make them.
 
-They are slow and simple, and the measure of everything in `ahead`. A kernel plays several runs in
-one call and writes the pulls of every arm at the recorded times. The formulas are those of
+They are slow and simple, and everything in `skip_ahead` is measured by them. A kernel plays several
+runs in one call and writes the pulls of every arm at the recorded times. The formulas are those of
 `policies.indices`, compiled.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from croupier.compiling import compiled, inlined, rebound
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined
+from croupier.simulator.kinds import (
+    COST_VARIANCE,
+    COST_VARIANCE_TRIPLES,
+    KL_UCB,
+    MOSS,
+    NOT_A_NUMBER,
+    OUT_OF_RANGE,
+    SECOND_MOMENT,
+    SUBGAUSSIAN,
+    UCB1,
+    UCB_V,
+)
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, streams, uniform
 
 __all__ = [
-    "COST_VARIANCE",
-    "COST_VARIANCE_TRIPLES",
-    "EVEN",
-    "KL_UCB",
-    "MOSS",
-    "NOT_A_NUMBER",
-    "OUT_OF_RANGE",
-    "SECOND_MOMENT",
-    "SUBGAUSSIAN",
-    "UCB1",
-    "UCB_V",
-    "VARIANCE",
     "Rules",
     "complain",
     "kl_bound",
     "kl_bound_again",
+    "kl_excess",
     "kl_is_above",
     "kl_slope",
     "level_of",
@@ -45,44 +46,23 @@ __all__ = [
     "sum_draws",
 ]
 
-# Index policies.
-UCB1: Final = 0  # scale
-UCB_V: Final = 1  # zeta, c, cut
-KL_UCB: Final = 2  # f
-MOSS: Final = 3  # horizon (0: anytime), arms
-SUBGAUSSIAN: Final = 4  # sigma, alpha
-EVEN: Final = 5
-
-# Payoffs: see `croupier.policies.payoffs`.
-SECOND_MOMENT: Final = 0
-VARIANCE: Final = 1
-COST_VARIANCE: Final = 2
-COST_VARIANCE_TRIPLES: Final = 3
-
-# What can go wrong: written with the run's arm, time and value.
-OUT_OF_RANGE: Final = 1
-NOT_A_NUMBER: Final = 2
-
 _ucb1 = inlined(indices.ucb1)
 _ucb_v = inlined(indices.ucb_v)
 _moss = inlined(indices.moss)
 _subgaussian = inlined(indices.subgaussian_ucb)
 _kl_level = inlined(indices.kl_level)
-_kl_excess = inlined(indices.kl_excess)
+kl_excess = inlined(indices.kl_excess)
 kl_slope = inlined(indices.kl_slope)
+_kl_start = inlined(indices.kl_start)
+_kl_newton = rebound(inlined(indices.kl_newton), kl_excess=kl_excess, kl_slope=kl_slope)
 
 
 @compiled
 def kl_descent(loss: float, level: float, w: float) -> float:
     """Return w = -log(1 - q) of KL-UCB by the Newton steps of `indices.kl_ucb`, from above."""
     least, log_mean = -math.log(loss), math.log1p(-loss)
-    for _ in range(60):
-        log_q = math.log(-math.expm1(-w))
-        excess = _kl_excess(loss, level, w, least, log_mean, log_q)
-        slope = kl_slope(loss, w)
-        if not (excess > 0 and slope > 0):
-            break
-        lower = max(w - excess / slope, least)
+    for _ in range(indices.NEWTON_STEPS):
+        lower = _kl_newton(loss, level, w, least, log_mean)
         if not lower < w:
             break
         w = lower
@@ -96,11 +76,8 @@ def kl_bound(loss: float, level: float) -> float:
         return math.inf
     if loss >= 1:
         return level
-    w = -math.log(loss) + (level - (1 - loss) * math.log1p(-loss)) / loss
-    room = loss - math.sqrt(level / 2)
-    if room > 0:
-        w = min(w, -math.log(room))
-    return kl_descent(loss, level, w)
+    start = _kl_start(loss, level, -math.log(loss), (1 - loss) * math.log1p(-loss))
+    return kl_descent(loss, level, start)
 
 
 @compiled
@@ -129,7 +106,7 @@ def kl_is_above(loss: float, level: float, w: float) -> bool:
     if loss >= 1:
         return level > w * (1 + 1e-12)
     log_q = math.log(-math.expm1(-w))
-    excess = _kl_excess(loss, level, w, -math.log(loss), math.log1p(-loss), log_q)
+    excess = kl_excess(loss, level, w, -math.log(loss), math.log1p(-loss), log_q)
     return excess < -1e-12 * level
 
 
@@ -145,7 +122,7 @@ def level_of(kind: int, p: Any, total: float) -> float:
 
 @compiled
 def score_of(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
-    """Return the score of one arm, of which the smallest is played."""
+    """Return the score of one arm: the smallest is played."""
     if kind == UCB1:
         return _ucb1(loss, count, level, p[0])
     if kind == UCB_V:
@@ -169,7 +146,7 @@ class Rules(NamedTuple):
     group: int
     low: float
     width: float
-    dearest: float
+    highest_cost: float
     most: float
     clip: bool
 
@@ -183,9 +160,9 @@ def raw_loss(x: Any, d: Any, rules: Any) -> float:
     part = (x[0] - x[1]) / rules.width
     loss = part * part
     if rules.payoff == COST_VARIANCE:
-        loss *= (d[0] + d[1]) / 2 / rules.dearest
+        loss *= (d[0] + d[1]) / 2 / rules.highest_cost
     elif rules.payoff == COST_VARIANCE_TRIPLES:
-        loss *= d[2] / rules.dearest
+        loss *= d[2] / rules.highest_cost
     return loss
 
 
@@ -198,7 +175,7 @@ def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> No
 
 @compiled
 def loss_of(x: Any, d: Any, rules: Any, trouble: Any, arm: int, time: float) -> float:
-    """Return the loss, clipped if the rules say so; one out of range is complained of."""
+    """Return the loss, clipped if the rules say so; complain of a loss out of range."""
     loss = raw_loss(x, d, rules)
     if loss <= rules.most:
         return loss
@@ -325,7 +302,7 @@ def play_thompson(
 def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
     """Draw again what runs have drawn, and write its sum at every time: shape (runs, times).
 
-    The j-th draw of an arm is the same whoever asks for it, so the pulls tell which they were.
+    The j-th draw of an arm is the same for every policy, so the pulls tell which they were.
     """
     arms = len(laws.parameters)
     for run in range(len(keys)):

@@ -3,41 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
+from croupier.simulator.kinds import (
+    COSTS_CONSTANT,
+    COSTS_GAMMA,
+    COSTS_LOGNORMAL,
+    LOGNORMAL,
+    NORMAL,
+    TRUNCATED,
+    TWO_VALUES,
+    UNIFORM,
+)
 from croupier.simulator.randomness import gamma, next_bits, normal, uniform
 
-__all__ = [
-    "COSTS_CONSTANT",
-    "COSTS_GAMMA",
-    "COSTS_LOGNORMAL",
-    "COSTS_RECORDED",
-    "LOGNORMAL",
-    "NORMAL",
-    "RECORDED",
-    "TRUNCATED",
-    "TWO_VALUES",
-    "UNIFORM",
-    "Laws",
-    "chance_of",
-    "draw",
-]
-
-# Laws of the values, and of the costs.
-TWO_VALUES: Final = 0  # low, high, the chance of high
-NORMAL: Final = 1  # mean, deviation
-TRUNCATED: Final = 2  # mean and deviation before the cut, low, high
-UNIFORM: Final = 3  # low, high
-LOGNORMAL: Final = 4  # mean and deviation of the logarithm
-RECORDED: Final = 5  # any of the arm's recorded draws
-
-COSTS_CONSTANT: Final = 0  # the cost
-COSTS_LOGNORMAL: Final = 1  # mean and deviation of the logarithm
-COSTS_GAMMA: Final = 2  # shape, scale
-COSTS_RECORDED: Final = 3  # beside the recorded value
+__all__ = ["Laws", "chance_of", "draw"]
 
 
 class Laws(NamedTuple):

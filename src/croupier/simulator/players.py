@@ -18,9 +18,10 @@ from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
 from croupier.policies.heavy import SubgaussianUCB
 from croupier.policies.payoffs import Terms
 from croupier.policies.variance import AHEAD, DECISIONS, SCORES, VarianceThompson
+from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
 
-__all__ = ["PLAYED", "Chunk", "Player", "players_of", "summing"]
+__all__ = ["PLAYED", "KernelCall", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
@@ -29,7 +30,7 @@ PLAYED: Final = (
 )  # fmt: skip
 
 
-class Chunk(NamedTuple):
+class KernelCall(NamedTuple):
     """Some runs of one policy: their keys, the recorded times, and where results go."""
 
     keys: Any
@@ -38,8 +39,8 @@ class Chunk(NamedTuple):
     trouble: Any
 
 
-#: Plays the runs of a chunk.
-Kernel = Callable[[Chunk], None]
+#: Plays the runs of a call.
+Kernel = Callable[[KernelCall], None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def players_of(policies: Any) -> list[Player]:
         else [(None, policy) for policy in policies]
     )
     if not named:
-        raise PlanError(f"policies must name at least one policy, of {', '.join(PLAYED)}")
+        raise PlanError(f"policies must name at least one of {', '.join(PLAYED)}")
     players = [_player(policy, name) for name, policy in named]
     names = [player.name for player in players]
     if twice := {name for name in names if names.count(name) > 1}:
@@ -89,22 +90,22 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
     if isinstance(policy, Thompson):
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
-        return _index(problem, Terms(bounded=False), 5, np.zeros(3), False)
-    kinds: dict[type[Any], Callable[[Any], tuple[int, list[float]]]] = {
-        UCB1: lambda p: (0, [p.scale, 0, 0]),
-        UCBV: lambda p: (1, [p.zeta, p.c, p.cut]),
-        KLUCB: lambda p: (2, [p.f, 0, 0]),
-        MOSS: lambda p: (3, [p.horizon or 0, len(problem), 0]),
-        SubgaussianUCB: lambda p: (4, [p.sigma, p.alpha, 0]),
+        return _index(problem, Terms(bounded=False), kinds.EVEN, np.zeros(3), False)
+    parameters_of: dict[type[Any], Callable[[Any], tuple[int, list[float]]]] = {
+        UCB1: lambda p: (kinds.UCB1, [p.scale, 0, 0]),
+        UCBV: lambda p: (kinds.UCB_V, [p.zeta, p.c, p.cut]),
+        KLUCB: lambda p: (kinds.KL_UCB, [p.f, 0, 0]),
+        MOSS: lambda p: (kinds.MOSS, [p.horizon or 0, len(problem), 0]),
+        SubgaussianUCB: lambda p: (kinds.SUBGAUSSIAN, [p.sigma, p.alpha, 0]),
     }
-    if type(policy) not in kinds or not isinstance(policy, Bandit):
+    if type(policy) not in parameters_of or not isinstance(policy, Bandit):
         raise PlanError(
             f"the simulator has no kernel for policy {policy.name!r}; it plays "
             f"{', '.join(PLAYED)}, and any index function (loss, variance, count, time) -> score"
         )
-    kind, parameters = kinds[type(policy)](policy)
+    kind, parameters = parameters_of[type(policy)](policy)
     # A bound that is cut at 1 makes ties, which only the plain kernel breaks as the policy does.
-    skip = skip and not (kind == 1 and parameters[2])
+    skip = skip and not (kind == kinds.UCB_V and parameters[2])
     return _index(problem, policy.terms(), kind, np.array(parameters, float), skip)
 
 
@@ -113,7 +114,6 @@ def _rules(problem: Problem, terms: Terms) -> Any:
     from croupier.simulator.kernels import Rules
 
     unit = "draws" if problem.unit_costs else "cost"
-    kinds = ("second-moment", "variance", "cost-variance", "cost-variance-triples")
     kind = terms.kind_in(unit)  # type: ignore[arg-type]
     low, high = terms.bounds or (problem.bounds if terms.bounded else None) or (0.0, 1.0)
     if terms.bounded and terms.bounds is None and problem.bounds is None:
@@ -121,25 +121,25 @@ def _rules(problem: Problem, terms: Terms) -> Any:
             "a bounded policy needs to know the range of the draws: give the problem "
             "bounds=(low, high), and the policy clip=True if draws may lie outside"
         )
-    dearest = 1.0
+    highest_cost = 1.0
     if kind.startswith("cost") and unit == "cost":
-        dearest = _dearest(problem, terms)
+        highest_cost = _highest_cost(problem, terms)
     most = 1.0 if terms.bounded else math.inf
     if terms.scaling != "common":
         raise PlanError("the simulator scales payoffs by one range: say scaling='common'")
     group = terms.group_in(unit)  # type: ignore[arg-type]
     width = float(high - low)
     return Rules(
-        kinds.index(kind), group, float(low), width, float(dearest), most, bool(terms.clip)
+        kinds.PAYOFFS[kind], group, float(low), width, float(highest_cost), most, bool(terms.clip)
     )
 
 
-def _dearest(problem: Problem, terms: Terms) -> float:
+def _highest_cost(problem: Problem, terms: Terms) -> float:
     if terms.cost_bounds is not None:
         return terms.cost_bounds[1]
-    if problem.charge.law == 0:
+    if problem.charge.law == kinds.COSTS_CONSTANT:
         return float(problem.costs.max())
-    if problem.charge.law == 3 and problem.recorded is not None:
+    if problem.charge.law == kinds.COSTS_RECORDED and problem.recorded is not None:
         return float(problem.recorded[:, 1].max())
     raise PlanError(
         "a bounded policy needs to know how much a draw may cost: give the policy "
@@ -159,7 +159,7 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
     """Return a kernel that draws from the problem's own arms, if it has some."""
     if problem.sample is None:
         return kernel
-    from croupier.simulator.compiling import rebound
+    from croupier.compiling import rebound
     from croupier.simulator.user_code import block_sampler, sampler
 
     if problem.block:
@@ -167,16 +167,16 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
     return rebound(kernel, draw=sampler(problem))
 
 
-def summing(problem: Problem) -> Callable[[Chunk, Any], None]:
-    """Return what draws the draws of some runs again, and adds them up: for arms of one's own."""
+def summing(problem: Problem) -> Callable[[KernelCall, Any], None]:
+    """Return what draws the draws of some runs again and adds them up: for arms of your own."""
     if problem.sample is None:
         raise PlanError("means=True needs arms of your own, made by simulator.compiled_arms")
     from croupier.simulator.kernels import sum_draws
 
     kernel, laws = _with_arms(sum_draws, problem), _laws(problem)
 
-    def add_up(chunk: Chunk, sums: Any) -> None:
-        kernel(laws, chunk.keys, chunk.pulls, sums)
+    def add_up(call: KernelCall, sums: Any) -> None:
+        kernel(laws, call.keys, call.pulls, sums)
 
     return add_up
 
@@ -186,17 +186,18 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     from croupier.simulator.skip_ahead import play_index_ahead
 
     rules, laws = _rules(problem, terms), _laws(problem)
-    quick = skip and rules.payoff == 0 and problem.unit_costs and kind < 5
+    paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
+    quick = skip and paid_by_draw and kind != kinds.EVEN
     kernel = _with_arms(play_index_ahead if quick else play_index, problem)
 
-    def play(chunk: Chunk) -> None:
-        kernel(kind, parameters, rules, laws, *chunk)
+    def play(call: KernelCall) -> None:
+        kernel(kind, parameters, rules, laws, *call)
 
     return play
 
 
 def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel:
-    from croupier.simulator.compiling import rebound
+    from croupier.compiling import rebound
     from croupier.simulator.kernels import play_index
     from croupier.simulator.user_code import scorer, time_itself
 
@@ -207,8 +208,8 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
     )
     none = np.zeros(3)
 
-    def play(chunk: Chunk) -> None:
-        kernel(0, none, rules, laws, *chunk)
+    def play(call: KernelCall) -> None:
+        kernel(kinds.UCB1, none, rules, laws, *call)  # no kind counts: the index is rebound
 
     return play
 
@@ -221,36 +222,38 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     prior = np.array([policy.alpha, policy.beta])
     mean_losses = (problem.variances + np.square(problem.mean - rules.low)) / rules.width**2
     # Where losses may be clipped, their mean is not that of the law.
-    inside = problem.law in (0, 2, 3) and problem.bounds == (rules.low, rules.low + rules.width)
-    quick = skip and len(problem) == 2 and rules.payoff == 0 and problem.unit_costs and inside
+    bounded = problem.law in (kinds.TWO_VALUES, kinds.TRUNCATED, kinds.UNIFORM)
+    inside = bounded and problem.bounds == (rules.low, rules.low + rules.width)
+    paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
+    quick = skip and len(problem) == 2 and paid_by_draw and inside
     if quick and prior.min() >= 1:
 
-        def play_ahead(chunk: Chunk) -> None:
-            play_thompson_ahead(prior, mean_losses, chunk.keys, chunk.times, chunk.pulls)
+        def play_ahead(call: KernelCall) -> None:
+            play_thompson_ahead(prior, mean_losses, call.keys, call.times, call.pulls)
 
         return play_ahead
     kernel = _with_arms(play_thompson, problem)
     nothing = np.zeros((0, len(problem) + 1))
 
-    def play(chunk: Chunk) -> None:
-        kernel(prior, rules, laws, *chunk, nothing)
+    def play(call: KernelCall) -> None:
+        kernel(prior, rules, laws, *call, nothing)
 
     return play
 
 
 def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
-    from croupier.simulator.variance import Settings, play_variance
+    from croupier.simulator.variance import VarianceRules, play_variance
 
     plan = Plan(names=("a",), seed=0)
-    random = problem.charge.law != 0
-    settings = Settings(
+    random = problem.charge.law != kinds.COSTS_CONSTANT
+    settings = VarianceRules(
         policy.floor, plan.first, AHEAD, DECISIONS, SCORES, plan.share, random, False
     )
     laws = _laws(problem)
     kernel = _with_arms(play_variance, problem)
     no_decisions, nothing = np.zeros((0, 2), np.int64), np.zeros((0, 0))
 
-    def play(chunk: Chunk) -> None:
-        kernel(settings, laws, chunk.keys, chunk.times, chunk.pulls, no_decisions, nothing)
+    def play(call: KernelCall) -> None:
+        kernel(settings, laws, call.keys, call.times, call.pulls, no_decisions, nothing)
 
     return play

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from croupier.checks import Range, count_of, positive, range_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
-from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, Uniform
+from croupier.simulator import kinds
+from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, UniformLaw
 
 __all__ = [
     "Costs",
@@ -32,10 +33,6 @@ __all__ = [
     "two_valued",
     "uniform",
 ]
-
-#: The laws that the kernels know, by their names; in the order of `laws`.
-_LAWS: Final = ("two values", "normal", "truncated normal", "uniform", "lognormal", "recorded")
-_COST_LAWS: Final = ("constant", "lognormal", "gamma", "recorded")
 
 
 class Costs(NamedTuple):
@@ -74,11 +71,12 @@ class Problem:
         return len(self.variances)
 
     def __repr__(self) -> str:
-        law = "arms of your own" if self.sample is not None else _LAWS[self.law]
         shown = ", ".join(f"{v:.4g}" for v in self.variances[:8])
         more = ", ..." if len(self) > 8 else ""
-        costs = "" if self.unit_costs else f", {_COST_LAWS[self.charge.law]} costs"
-        return f"<Problem of {len(self)} arms, {law}, variances {shown}{more}{costs}>"
+        costs = "" if self.unit_costs else f", {kinds.COST_LAWS[self.charge.law]} costs"
+        return (
+            f"<Problem of {len(self)} arms, {kinds.LAWS[self.law]}, variances {shown}{more}{costs}>"
+        )
 
     @property
     def costs(self) -> Floats:
@@ -88,7 +86,7 @@ class Problem:
     @property
     def unit_costs(self) -> bool:
         """Does every draw cost 1?"""
-        return self.charge.law == 0 and bool((self.charge.means == 1).all())
+        return self.charge.law == kinds.COSTS_CONSTANT and bool((self.charge.means == 1).all())
 
     @property
     def best(self) -> int:
@@ -111,7 +109,7 @@ def _costs(costs: ArrayLike | Costs | None, arms: int) -> Costs:
     means = np.ones(arms) if costs is None else _numbers("costs", costs)
     if means.shape != (arms,) or not (means > 0).all():
         raise PlanError(f"costs must be above 0, one for each of {arms} arms, got {costs!r}")
-    return Costs(0, np.column_stack((means, np.zeros(arms))), means)
+    return Costs(kinds.COSTS_CONSTANT, np.column_stack((means, np.zeros(arms))), means)
 
 
 def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
@@ -123,14 +121,18 @@ def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
     mean = _above_zero("means", means)
     positive("spread", spread)
     logs = np.log(mean) - spread * spread / 2
-    return Costs(1, np.column_stack((logs, np.full(len(mean), float(spread)))), mean)
+    return Costs(
+        kinds.COSTS_LOGNORMAL, np.column_stack((logs, np.full(len(mean), float(spread)))), mean
+    )
 
 
 def gamma_costs(means: ArrayLike, shape: float) -> Costs:
     """Return random costs with a gamma law: `shape` 1 is exponential, more is less random."""
     mean = _above_zero("means", means)
     positive("shape", shape)
-    return Costs(2, np.column_stack((np.full(len(mean), float(shape)), mean / shape)), mean)
+    return Costs(
+        kinds.COSTS_GAMMA, np.column_stack((np.full(len(mean), float(shape)), mean / shape)), mean
+    )
 
 
 # -- values
@@ -154,7 +156,7 @@ def two_valued(
     a, b = np.atleast_1d(_numbers("low", low)), np.atleast_1d(_numbers("high", high))
     p = np.broadcast_to(_numbers("chance", chance), a.shape)
     if a.shape != b.shape or a.ndim != 1:
-        raise PlanError(f"low and high must be as many, got {low!r} and {high!r}")
+        raise PlanError(f"low and high must be equally many, got {low!r} and {high!r}")
     if not ((a < b) & (p > 0) & (p < 1)).all():
         raise PlanError("every arm needs low < high and a chance above 0 and below 1")
     means = a + (b - a) * p
@@ -168,7 +170,7 @@ def two_valued(
     ) if inside else None  # fmt: skip
     parameters = np.column_stack((a, b, p, np.zeros(len(a))))
     charge = _costs(costs, len(a))
-    return Problem(0, parameters, float(means[0]), variances, charge, span, known)
+    return Problem(kinds.TWO_VALUES, parameters, float(means[0]), variances, charge, span, known)
 
 
 def scaled_bernoulli(
@@ -185,7 +187,7 @@ def scaled_bernoulli(
     known = tuple(ScaledBernoulli(float(one), mean) for one in s)
     low, high = np.maximum(mean - s / 2, 0.0), np.minimum(mean + s / 2, 1.0)
     parameters = np.column_stack((low, high, np.full(len(v), 0.5), np.zeros(len(v))))
-    return Problem(0, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+    return Problem(kinds.TWO_VALUES, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
 
 
 def uniform(
@@ -200,9 +202,9 @@ def uniform(
     v, _ = _spread("uniform", variances, mean, 1 / 3)
     half = np.sqrt(3 * v)
     low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
-    known = tuple(Uniform(float(a), float(b)) for a, b in zip(low, high, strict=True))
+    known = tuple(UniformLaw(float(a), float(b)) for a, b in zip(low, high, strict=True))
     parameters = np.column_stack((low, high, np.zeros((len(v), 2))))
-    return Problem(3, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+    return Problem(kinds.UNIFORM, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
 
 
 def truncated_normal(
@@ -221,7 +223,9 @@ def truncated_normal(
     deviations = np.array([_deviation(float(one), mean, low, high) for one in v])
     known = tuple(TruncatedNormal(mean, float(one), low, high) for one in deviations)
     rows = [(mean, float(one), low, high) for one in deviations]
-    return Problem(2, np.array(rows), mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+    return Problem(
+        kinds.TRUNCATED, np.array(rows), mean, v, _costs(costs, len(v)), (0.0, 1.0), known
+    )
 
 
 def _deviation(variance: float, mean: float, low: float, high: float) -> float:
@@ -247,7 +251,7 @@ def normal(
     v = _above_zero("variances", variances)
     parameters = np.column_stack((np.full(len(v), float(mean)), np.sqrt(v), np.zeros((len(v), 2))))
     span = range_of("bounds", bounds)
-    return Problem(1, parameters, float(mean), v, _costs(costs, len(v)), span)
+    return Problem(kinds.NORMAL, parameters, float(mean), v, _costs(costs, len(v)), span)
 
 
 def lognormal(
@@ -269,7 +273,7 @@ def lognormal(
         (math.log(mean) - square / 2, np.sqrt(square), np.zeros((len(v), 2)))
     )
     span = range_of("bounds", bounds)
-    return Problem(4, parameters, mean, v, _costs(costs, len(v)), span)
+    return Problem(kinds.LOGNORMAL, parameters, mean, v, _costs(costs, len(v)), span)
 
 
 def recorded(
@@ -302,7 +306,7 @@ def recorded(
     variances = np.array([one.var() for one in values])
     span = range_of("bounds", bounds) or (float(rows[:, 0].min()), float(rows[:, 0].max()))
     mean = float(np.mean([one.mean() for one in values]))
-    return Problem(5, parameters, mean, variances, charge, span, recorded=rows)
+    return Problem(kinds.RECORDED, parameters, mean, variances, charge, span, recorded=rows)
 
 
 def _recorded_costs(costs: Any, values: list[Floats]) -> tuple[list[Floats], Costs]:
@@ -311,9 +315,9 @@ def _recorded_costs(costs: Any, values: list[Floats]) -> tuple[list[Floats], Cos
         return [np.ones(len(one)) for one in values], _costs(costs, len(values))
     paid = [_above_zero(f"costs of arm {k}", one) for k, one in enumerate(costs)]
     if [len(one) for one in paid] != [len(one) for one in values]:
-        raise PlanError("recorded costs must be as many as the recorded draws, arm by arm")
+        raise PlanError("every arm must have as many recorded costs as recorded draws")
     means = np.array([one.mean() for one in paid])
-    return paid, Costs(3, np.zeros((len(paid), 2)), means)
+    return paid, Costs(kinds.COSTS_RECORDED, np.zeros((len(paid), 2)), means)
 
 
 def compiled_arms(
@@ -352,7 +356,7 @@ def compiled_arms(
     many = 0 if block is None else count_of("block", block)
     charge = _costs(costs, len(v))
     span = range_of("bounds", bounds)
-    return Problem(-1, rows, float(mean), v, charge, span, sample=sample, block=many)
+    return Problem(kinds.USERS_OWN, rows, float(mean), v, charge, span, sample=sample, block=many)
 
 
 # -- what is checked

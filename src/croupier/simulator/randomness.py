@@ -2,7 +2,7 @@
 
 A stream is a row of six 64-bit words: the state of xoshiro256++ (Blackman and Vigna, ACM TOMS 47,
 2021), a buffer of coin tosses, and how many of them are left. An arm's draws come from its own
-stream, so that the j-th draw of an arm is the same whoever asks for it, and when.
+stream, so the j-th draw of an arm is the same for every policy and at any time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 
 __all__ = [
     "WORDS",

@@ -18,14 +18,15 @@ from croupier.checks import count_of, positive
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import RandomLike, seed_from
-from croupier.simulator.players import Chunk, Player, players_of, summing
+from croupier.simulator import kinds
+from croupier.simulator.players import KernelCall, Player, players_of, summing
 from croupier.simulator.problems import Problem
 from croupier.theory import cost_regret, regret_from_counts
 from croupier.views.bar import counting
 
 __all__ = ["Replicates", "Simulation", "simulate"]
 
-#: A call of a kernel plays about so many steps, and not less than one run.
+#: A call of a kernel plays about this many steps, and at least one run.
 _STEPS_PER_CALL: Final = 4_000_000
 
 
@@ -33,8 +34,8 @@ _STEPS_PER_CALL: Final = 4_000_000
 class Replicates:
     """What one policy did in all its runs: `pulls` has the shape (runs, times, arms).
 
-    At each time the draws are counted that were finished when so much had been spent. `means`,
-    of shape (runs, times), are those of all draws so far, if they were asked for.
+    `pulls` counts the draws that were finished when each time had been spent. `means`, of shape
+    (runs, times), are those of all draws so far, if they were asked for.
     """
 
     name: str
@@ -180,21 +181,21 @@ def simulate(
 
     Args:
         problem: The arms, made by a function of `croupier.simulator`.
-        policies: Names, policies, plain index functions (loss, variance, count, time) -> score
-            of which the smallest is played, or a mapping of those by the names to show.
+        policies: Names, policies, plain index functions (loss, variance, count, time) -> score,
+            or a mapping of those by the names to show. The smallest score is played.
         runs: How many runs of each policy.
         horizon: How many draws a run has; the budget of a run, where draws have costs.
-        record: At so many times, evenly spaced on a logarithmic scale, the pulls are recorded;
-            or the times themselves, the last of which may not be above the horizon.
+        record: The number of times at which the pulls are recorded, evenly spaced on a
+            logarithmic scale; or the times themselves, none of them above the horizon.
         rng: The seed. Every run has random streams of its own, which depend on the seed, the
             policy and the number of the run, so that the result is the same on any number of
             threads, and the first runs of a longer simulation are those of a shorter one.
         threads: As many as there are cores, if left out.
         progress: Show a bar: by default where there is somebody to watch.
-        skip: Let kernels skip ahead where that is exact. Without, every decision is made one by
-            one, which takes 10 to 300 times as long.
-        means: Also return the mean of all draws at every time, for which they are drawn again:
-            for arms of your own.
+        skip: Let kernels skip ahead where that is exact. With skip=False every decision is made
+            one by one, which takes 10 to 300 times as long.
+        means: Also return the mean of all draws at every time. It needs arms of your own, and
+            draws them a second time.
 
     Where draws have costs, a policy economises cost, and times are budgets.
 
@@ -227,8 +228,8 @@ def simulate(
 
 def _replicate(
     player: Player,
-    kernel: Callable[[Chunk], None],
-    add_up: Callable[[Chunk, Any], None] | None,
+    kernel: Callable[[KernelCall], None],
+    add_up: Callable[[KernelCall, Any], None] | None,
     problem: Problem,
     times: Floats,
     runs: int,
@@ -245,10 +246,10 @@ def _replicate(
     def play(start: int) -> tuple[int, float]:
         part = slice(start, start + some)
         began = time.thread_time()
-        chunk = Chunk(keys[part], times, pulls[part], trouble[part])
-        kernel(chunk)
+        call = KernelCall(keys[part], times, pulls[part], trouble[part])
+        kernel(call)
         if add_up is not None:
-            add_up(chunk, sums[part])
+            add_up(call, sums[part])
         return len(keys[part]), time.thread_time() - began
 
     spent = 0.0
@@ -284,7 +285,7 @@ def _count(ready: set[Future[tuple[int, float]]], done: Callable[[int], None]) -
 def _refuse(player: Player, problem: Problem, trouble: Floats) -> None:
     run = int(np.flatnonzero(trouble[:, 0])[0])
     what, arm, at, value = trouble[run].tolist()
-    if what == 2:
+    if what == kinds.NOT_A_NUMBER:
         raise PlanError(
             f"index {player.name!r} returned NaN for arm {int(arm)} at time {at:.0f} of run {run}: "
             "it must return a number for every loss in [0, 1], variance, count and time"

@@ -17,16 +17,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 from croupier.simulator.kernels import (
-    KL_UCB,
-    OUT_OF_RANGE,
-    SUBGAUSSIAN,
-    UCB1,
-    UCB_V,
     complain,
     kl_bound,
     kl_bound_again,
+    kl_excess,
     kl_is_above,
     kl_slope,
     level_of,
@@ -34,7 +30,8 @@ from croupier.simulator.kernels import (
     raw_loss,
     score_of,
 )
-from croupier.simulator.laws import TWO_VALUES, chance_of, draw
+from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, TWO_VALUES, UCB1, UCB_V
+from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (
     next_bits,
     ones_of,
@@ -60,7 +57,9 @@ _ONE: Final = np.uint64(1)
 def kl_threshold(w: float, level: float) -> float:
     """Return the mean loss below which KL-UCB's bound at this level is above 1 - exp(-w).
 
-    Newton's method on kl(1 - x, 1 - exp(-w)) = level, from the right, where kl is convex in x.
+    This is the equation of `indices.kl_ucb`, kl(1 - x, 1 - exp(-w)) = level, solved for the other
+    unknown: the loss x, w being known. Newton's method comes from the right, where kl is convex
+    in x with slope log(x/(1 - q)) - log((1 - x)/q), q = 1 - exp(-w).
     """
     if w == math.inf:
         return -1.0
@@ -70,7 +69,7 @@ def kl_threshold(w: float, level: float) -> float:
     x = min(1 - 1e-16, least + math.sqrt(level / 2))
     for _ in range(60):
         log_x, log_rest = math.log(x), math.log1p(-x)
-        excess = x * (log_x + w) + (1 - x) * (log_rest - log_q) - level
+        excess = kl_excess(x, level, w, -log_x, log_rest, log_q)
         slope = (log_x + w) - (log_rest - log_q)
         if not (excess > 0 and slope > 0):
             break
@@ -85,7 +84,7 @@ def kl_threshold(w: float, level: float) -> float:
 def _certain(
     kind: int, policy: Any, tops: float, count: float, more: float, block: float, at: Any
 ) -> bool:
-    """Will the leader lead throughout a block with `more` tops, in whatever order they come?
+    """Will the leader lead throughout a block with `more` tops, in any order?
 
     `at` is: threshold, bottom, top - bottom, and for UCB-V the greatest count and the level.
     """
@@ -168,9 +167,9 @@ def walk(
 class Scores(NamedTuple):
     """What is known of the arms' scores without working them out, an array each.
 
-    Of UCB1 and its like `bonus` is the bonus at level 1, which grows like the root of the level.
-    Of KL-UCB it is the latest bound, at `level` (-1: none since the arm was pulled), with `slope`
-    how fast kl grows there: the tangent is above the bound at any level.
+    For UCB1 and its like, `bonus` is the bonus at level 1, which grows like the root of the level.
+    For KL-UCB it is the latest bound, at `level` (-1: none since the arm was pulled), and `slope`
+    says how fast kl grows there: the tangent is above the bound at any level.
     """
 
     bonus: Any
@@ -265,7 +264,7 @@ def _choice(
 def book(
     pulls: Any, times: Any, mark: int, drawn: Any, time: int, arm: int, made: int
 ) -> tuple[int, int]:
-    """Write down the pulls at the recorded times on the way, pull; return mark and time."""
+    """Pull, and write down the pulls at the recorded times on the way; return mark and time."""
     while mark < len(times) and times[mark] <= time + made:
         pulls[mark] = drawn
         pulls[mark, arm] += int(times[mark]) - time
@@ -305,7 +304,7 @@ def play_index_ahead(
             chance[k] = chance_of(laws.parameters[k, 2])
             flip[k] = _ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
-    # Of two values `sums` counts the tops; of others the mean and the central sum are kept.
+    # `sums` counts the tops of two values; other laws keep the mean and the central sum.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     scores = Scores(np.empty(arms), np.empty(arms), np.empty(arms))

@@ -2,9 +2,9 @@
 
 A level c separates the posteriors of the better arm and its rival. As long as
 the rival's draw is above c and the better arm's below it, the better one is played; only the other
-steps need a decision. Those of the rival come at geometric gaps, for its posterior stands still.
-Those of the better arm are thinned: candidates come at geometric gaps with a probability that
-bounds the true one while its mean stays below a threshold, and are accepted with the ratio. The
+steps need a decision. The rival's come at geometric gaps, because its posterior stands still.
+The better arm's are thinned: candidates come at geometric gaps with a probability that bounds the
+true one while its mean stays below a threshold, and are accepted with the ratio. The
 draws of a decision come from truncated posteriors. This is the law of the plain kernel.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.compiling import compiled
 from croupier.simulator.laws import chance_of
 from croupier.simulator.randomness import (
     beta,
@@ -29,11 +29,11 @@ from croupier.simulator.skip_ahead import book, walk
 
 __all__ = ["beta_below", "play_thompson_ahead"]
 
-#: With more events than this per step, Thompson sampling is played step by step, so many steps.
+#: With more events than 0.35 per step, Thompson sampling is played step by step for 32 steps.
 _DENSE: Final = 0.35
 _STEPS: Final = 32
 
-#: A level is looked at anew after so many events: until then the rival's posterior is updated.
+#: A level is chosen anew after this many events: until then the rival's posterior is updated.
 _LEARNED: Final = 128
 
 #: How far the level is from the better arm's mean, and the limit: in standard deviations, the
@@ -123,7 +123,7 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
     """Play Thompson sampling on two arms; `chances` are their mean losses in [0, 1].
 
     A payoff is tossed to a win or a loss, so the posteriors follow tosses with the mean loss as
-    their chance, whatever the law of the losses. The prior's alpha and beta are at least 1.
+    their chance, for any law of the losses. The prior's alpha and beta are at least 1.
     """
     horizon = int(times[-1])
     at = np.array([0.0, 0.0, 1.0, 0.0, 0.0])

@@ -7,11 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.core.errors import NumbaError
 
+from croupier.compiling import NumbaError, inlined, rebound
 from croupier.errors import PlanError
-from croupier.simulator.compiling import inlined, rebound
 from croupier.simulator.problems import Problem
 from croupier.simulator.randomness import WORDS, streams
 
@@ -26,7 +24,7 @@ def time_itself(kind: int, policy: Any, total: float) -> float:
 
 def scorer(name: str, score: Callable[..., Any]) -> Any:
     """Return a user's index as a kernel calls it; refuse what numba cannot compile."""
-    index = score if hasattr(score, "py_func") else njit(error_model="numpy")(score)
+    index = _compiled(score)
     try:
         value = index(0.25, 0.1, 3.0, 7.0)
     except (NumbaError, TypeError) as error:
@@ -49,7 +47,7 @@ def scorer(name: str, score: Callable[..., Any]) -> Any:
 def sampler(problem: Problem) -> Any:
     """Return a user's arms as a kernel draws from them; refuse what numba cannot compile."""
     sample: Any = problem.sample
-    own = sample if hasattr(sample, "py_func") else njit(error_model="numpy")(sample)
+    own = _compiled(sample)
 
     @inlined
     def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
@@ -79,9 +77,11 @@ def block_sampler(kernel: Any, problem: Problem) -> Any:
     return _with_blocks(kernel, own, problem.block)
 
 
-@lru_cache(maxsize=32)
-def _compiled_once(sample: Any) -> Any:
-    return sample if hasattr(sample, "py_func") else njit(error_model="numpy")(sample)
+def _compiled(function: Any) -> Any:
+    return function if hasattr(function, "py_func") else inlined(function)
+
+
+_compiled_once = lru_cache(maxsize=32)(_compiled)
 
 
 @lru_cache(maxsize=64)

@@ -10,10 +10,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from croupier.compiling import compiled, inlined
 from croupier.data.ledger import effective_df, merge_moments
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined
-from croupier.simulator.laws import COSTS_CONSTANT, TWO_VALUES, chance_of, draw
+from croupier.simulator.kinds import COSTS_CONSTANT, TWO_VALUES
+from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (
     exponential,
     gamma,
@@ -24,7 +25,7 @@ from croupier.simulator.randomness import (
     uniform,
 )
 
-__all__ = ["Settings", "play_variance"]
+__all__ = ["VarianceRules", "play_variance"]
 
 _merge = inlined(merge_moments)
 _df = inlined(effective_df)
@@ -35,7 +36,7 @@ _price_draw = inlined(indices.price_draw)
 _TINY: Final = float(np.finfo(float).tiny)
 
 
-class Settings(NamedTuple):
+class VarianceRules(NamedTuple):
     """What decides how the policy plays: its floor, and the constants of the policy and a plan."""
 
     floor: float
@@ -78,14 +79,14 @@ def _floor(settings: Any, count: Any, price: Any, draws: float, spent: float) ->
     least = settings.floor * math.sqrt(draws / arms)
     found = -1
     for k in range(arms):
-        dear = math.sqrt(min(1.0, spent / draws / price[k]))
-        if count[k] < least * dear and (found < 0 or count[k] < count[found]):
+        discount = math.sqrt(min(1.0, spent / draws / price[k]))
+        if count[k] < least * discount and (found < 0 or count[k] < count[found]):
             found = k
     if found < 0:
         return -1, 0
-    dear = math.sqrt(min(1.0, spent / draws / price[found]))
+    discount = math.sqrt(min(1.0, spent / draws / price[found]))
     ahead = min(3 * least, settings.ahead * draws / arms)
-    return found, int((least + ahead) * dear - count[found]) + 1
+    return found, int((least + ahead) * discount - count[found]) + 1
 
 
 @compiled
@@ -155,7 +156,7 @@ def play_variance(
     decisions: Any,
     beliefs: Any,
 ) -> None:
-    """Play the default policy; `settings` are a Settings.
+    """Play the default policy; `settings` are VarianceRules.
 
     `decisions`, of shape (n, 2) or empty, takes the arm and the size of every batch of one run,
     `beliefs` what it drew from the posteriors.

@@ -1,4 +1,4 @@
-"""What theory says of an allocation: its regret from counts, and bounds on the regret.
+"""What theory says about an allocation: its regret from counts, and bounds on the regret.
 
 Neufeld, György, Schuurmans and Szepesvári, *Adaptive Monte Carlo via Bandit Allocation* (ICML
 2014), here "the paper". Distributions are those of draws in [0, 1], all with one mean; the payoff
@@ -19,7 +19,7 @@ from croupier.theory.distributions import (
     Distribution,
     ScaledBernoulli,
     TruncatedNormal,
-    Uniform,
+    UniformLaw,
 )
 from croupier.theory.regret import (
     cost_regret,
@@ -34,7 +34,7 @@ __all__ = [
     "Distribution",
     "ScaledBernoulli",
     "TruncatedNormal",
-    "Uniform",
+    "UniformLaw",
     "cost_regret",
     "d_inf",
     "kl_ucb_leading_term",

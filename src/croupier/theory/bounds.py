@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from croupier.checks import positive
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
-from croupier.estimates.intervals import bernoulli_kl
+from croupier.estimates.variance_intervals import bernoulli_kl
 from croupier.theory.arrays import at_least_zero
 from croupier.theory.distributions import Distribution
 
@@ -41,7 +41,7 @@ _ROUNDS: Final = 9
 _LOG_ODDS: Final = (-700.0, 40.0)
 _BISECTIONS: Final = 50
 
-#: At most so many numbers are worked on at once.
+#: At most this many numbers are worked on at once.
 _CHUNK: Final = 1_000_000
 
 
@@ -226,7 +226,7 @@ def _problem(distributions: Sequence[Distribution]) -> _Problem:
     arms = list(distributions)
     if not arms or not all(isinstance(arm, Distribution) for arm in arms):
         raise PlanError(
-            f"distributions must be one or more of Discrete, ScaledBernoulli, Uniform, "
+            f"distributions must be one or more of Discrete, ScaledBernoulli, UniformLaw, "
             f"TruncatedNormal or a Distribution of your own, got {distributions!r}"
         )
     means = [arm.mean for arm in arms]

@@ -16,7 +16,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory.arrays import array_of
 
-__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "Uniform"]
+__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "UniformLaw"]
 
 #: Nodes on either side of the centre, and the power that crowds them there.
 _NODES: Final = 96
@@ -24,7 +24,7 @@ _CROWDED: Final = 3
 
 
 class Distribution(ABC):
-    """Of a draw in [0, 1]: a quadrature rule, and the moments that follow from it.
+    """The distribution of a draw in [0, 1]: a quadrature rule, and the moments from it.
 
     A distribution of your own is a class with `support` and `nodes`.
     """
@@ -85,7 +85,7 @@ class Discrete(Distribution):
         points = array_of("points", self.points)
         if points.shape != (len(weights),):
             raise PlanError(
-                f"points and weights must be as many, got {self.points!r} and {self.weights!r}"
+                f"points and weights must be equally many, got {self.points!r} and {self.weights!r}"
             )
         for point in points:
             _within("points", float(point))
@@ -101,7 +101,7 @@ class Discrete(Distribution):
         return float(points.min()), float(points.max())
 
     def nodes(self, centres: Floats) -> tuple[Floats, Floats]:
-        """Return the points that have a weight, whatever the centres."""
+        """Return the points that have a weight, for any centres."""
         weights = np.array(self.weights)
         return np.array(self.points)[None, weights > 0], weights[None, weights > 0]
 
@@ -129,15 +129,15 @@ class ScaledBernoulli(Distribution):
         return self.mu - self.s / 2, self.mu + self.s / 2
 
     def nodes(self, centres: Floats) -> tuple[Floats, Floats]:
-        """Return the two values, whatever the centres."""
+        """Return the two values, for any centres."""
         return np.array([self.support]), np.full((1, 2), 0.5)
 
 
 @dataclass(frozen=True)
-class Uniform(Distribution):
+class UniformLaw(Distribution):
     """Uniform on [low, high] within [0, 1].
 
-    >>> round(12 * Uniform(0.25, 0.75).variance, 12)
+    >>> round(12 * UniformLaw(0.25, 0.75).variance, 12)
     0.25
     """
 
@@ -174,7 +174,9 @@ class TruncatedNormal(Distribution):
     def __post_init__(self) -> None:
         positive("sigma", self.sigma)
         if not np.isfinite(array_of("mu", self.mu)):
-            raise PlanError(f"mu must be finite, got {self.mu!r}: for a flat density use Uniform")
+            raise PlanError(
+                f"mu must be finite, got {self.mu!r}: for a flat density use UniformLaw"
+            )
         _range_within(self.low, self.high)
 
     @property

@@ -112,7 +112,7 @@ class _Allocation:
     def start(self, plan: Plan) -> Any:
         if plan.log and self._bounds is None:
             raise PlanError(
-                "the reward -y^2 of a draw that is given as its log may be no number: give "
+                "the reward -y^2 of a draw that is given as its log may not fit a double: give "
                 "allocation_from the bounds=(low, high) of the logs, low may be -inf"
             )
         return copy.deepcopy(self._bandit)

@@ -98,7 +98,7 @@ def _counts(counts: ArrayLike, variances: ArrayLike) -> tuple[Floats, Floats]:
     t, v = at_least_zero("counts", counts), at_least_zero("variances", variances)
     if v.ndim != 1 or t.ndim == 0 or t.shape[-1] != v.size:
         raise PlanError(
-            f"variances must be one per arm and counts end in an axis of as many, "
+            f"variances and the last axis of counts must have one entry per arm, "
             f"got the shapes {v.shape} and {t.shape}"
         )
     return t, v

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["panels", "plot"]
+__all__ = ["panels", "plot", "plotting"]
 
 # Okabe and Ito 2008, also for colour-blind readers; the arms with large shares get calm colours.
 PALETTE = (
@@ -71,7 +71,7 @@ def plot(
     size = len(components(summary["value"]))
     if not -size <= component < size:
         raise ValueError(f"component must be below {size}, got {component!r}")
-    matplotlib, create = _needed()
+    matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
         if figure is None:
             figure = create(12, 3.8)
@@ -85,7 +85,7 @@ def plot(
 
 def panels(summary: Summary, history: Batches) -> list[Figure]:
     """Draw the three panels as separate figures, which a page can put below each other."""
-    matplotlib, create = _needed()
+    matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
         left, middle, right = figures = [create(4.1, 3.5) for _ in range(3)]
         colours = _colours(summary)
@@ -95,16 +95,16 @@ def panels(summary: Summary, history: Batches) -> list[Figure]:
     return figures
 
 
-def _needed() -> tuple[Any, Callable[[float, float], Figure]]:
+def plotting() -> tuple[Any, Callable[[float, float], Figure]]:
     """Return matplotlib, and a function that makes a figure of a size in inches."""
     try:
         import matplotlib
 
         from croupier.views.figure import NotebookFigure
     except ImportError as error:
-        raise ImportError(
-            'a plot needs matplotlib: pip install "croupier[plot]"', name="matplotlib"
-        ) from error
+        from croupier.extras import MissingExtraError
+
+        raise MissingExtraError("a plot needs", "matplotlib", "plot") from error
     return matplotlib, NotebookFigure.create
 
 

@@ -217,29 +217,29 @@ def test_priors_of_every_kind(prior: Any) -> None:
 
 
 def test_priors_without_scipys_overhead_are_the_same_laws() -> None:
-    from croupier.annealing.priors import Correlated, Normal, Uniform, as_prior
+    from croupier.annealing.priors import Correlated, NormalPrior, UniformPrior, as_prior
 
     points = np.random.default_rng(3).normal(size=(20, 2))
     correlated = st.multivariate_normal([1, 2], [[2.0, 0.5], [0.5, 1.0]])
     independent = st.multivariate_normal([1, 2], [2.0, 1.0])
     pair = [st.norm(1, 2), st.norm(0, 0.5)]
-    for prior, kind in ((correlated, Correlated), (independent, Normal)):
+    for prior, kind in ((correlated, Correlated), (independent, NormalPrior)):
         assert isinstance(as_prior(prior), kind)
         assert np.allclose(as_prior(prior).logpdf(points), prior.logpdf(points))
         sample = as_prior(prior).sample(np.random.default_rng(4), 20000)
         assert np.allclose(np.cov(sample.T), prior.cov, atol=0.1)
-    assert isinstance(as_prior(pair), Normal)
+    assert isinstance(as_prior(pair), NormalPrior)
     each = pair[0].logpdf(points[:, 0]) + pair[1].logpdf(points[:, 1])
     assert np.allclose(as_prior(pair).logpdf(points), each)
     box = [st.uniform(-1, 2), st.uniform(0, 5)]
-    assert isinstance(as_prior(box), Uniform)
+    assert isinstance(as_prior(box), UniformPrior)
     each = box[0].logpdf(points[:, 0]) + box[1].logpdf(points[:, 1])
     assert np.isneginf(each).any()
     assert np.allclose(as_prior(box).logpdf(points), each)
     sample = as_prior(box).sample(np.random.default_rng(5), 20000)
     assert st.kstest(sample[:, 0], box[0].cdf).pvalue > 1e-4
     assert st.kstest(sample[:, 1], box[1].cdf).pvalue > 1e-4
-    assert isinstance(as_prior(st.uniform(2, 3)), Uniform)
+    assert isinstance(as_prior(st.uniform(2, 3)), UniformPrior)
 
 
 def test_the_likelihood_is_not_asked_where_the_prior_is_zero() -> None:

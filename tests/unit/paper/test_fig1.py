@@ -12,7 +12,7 @@ import pytest
 import croupier as cr
 from croupier.paper import Figure1, TwoArms, figure1
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell
-from croupier.paper.fig1_tiles import CellRow, Tile
+from croupier.paper.fig1_tiles import Fig1CellRow, Tile
 
 SMALL: dict[str, Any] = {
     "variances": (0.05, 0.1),
@@ -187,7 +187,7 @@ def test_a_line_that_is_no_row_is_named(simulator: Any, study: TwoArms, tmp_path
     lines = (tmp_path / CELLS).read_text().splitlines(keepends=True)
     lines[3] = lines[3].replace("100", "a hundred")
     (tmp_path / CELLS).write_text("".join(lines))
-    with pytest.raises(cr.StoreError, match="line 4 is no row of this figure"):
+    with pytest.raises(cr.StoreError, match="line 4 is not a row of this figure"):
         figure1(tmp_path, study, progress=False)
 
 
@@ -230,7 +230,7 @@ def tile(**numbers: tuple[float, float]) -> Tile:
     rows = {}
     for name, (regret, stderr) in numbers.items():
         policy = name.replace("_", "-")
-        rows[policy] = CellRow(
+        rows[policy] = Fig1CellRow(
             shape="uniform", v1=0.1, extra=0.1, policy=policy, runs=9, horizon=99, seed=1,
             regret=regret, stderr=stderr, suboptimal=0.0, p1=0.0, p99=0.0, cpu_seconds=0.0,
         )  # fmt: skip

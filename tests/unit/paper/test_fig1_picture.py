@@ -12,7 +12,7 @@ import pytest
 
 from croupier.paper import Figure1, TwoArms, figure1
 from croupier.paper.fig1_study import DEFAULT, Cell
-from croupier.paper.fig1_tiles import CellRow
+from croupier.paper.fig1_tiles import Fig1CellRow
 
 pytest.importorskip("matplotlib")
 
@@ -72,7 +72,7 @@ def test_a_tile_has_the_colour_of_its_winner_and_is_hatched_within_noise(
 ) -> None:
     cell = measured.rows[0].cell
 
-    def made_up(row: CellRow) -> CellRow:
+    def made_up(row: Fig1CellRow) -> Fig1CellRow:
         if row.cell == cell:  # ucb1 wins
             return replace(row, regret=1.0 if row.policy == "ucb1" else 2.0, stderr=0.1)
         return replace(row, regret=3.0 if row.policy == "ucb-v" else 4.0, stderr=1.0)

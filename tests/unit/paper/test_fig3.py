@@ -17,7 +17,7 @@ from croupier.errors import PlanError, StoreError
 from croupier.paper import Annealing, Figure3, figure3
 from croupier.paper import fig3 as module
 from croupier.paper.fig3_bank import Bank, bank_of
-from croupier.paper.fig3_files import Files
+from croupier.paper.fig3_files import Fig3Files
 from croupier.paper.fig3_play import combined, curves_of, policies_of, problem_of
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, fixed
 from croupier.paper.logistic import Reference
@@ -205,7 +205,7 @@ def test_a_cut_figure_goes_on_and_other_settings_are_refused(
     with pytest.raises(KeyboardInterrupt, match="stopped after 1 of 2 models"):
         figure3(tmp_path, two, progress=False)
     monkeypatch.setattr(module, "curves_of", real)
-    files = Files(tmp_path, "standardised")
+    files = Fig3Files(tmp_path, "standardised")
     with files.curves.path.open("a") as file:
         file.write(files.curves.path.read_text().splitlines()[1].replace(",5,", ",10,", 1) + "\n")
     figure = figure3(tmp_path, two, progress=False)

@@ -10,13 +10,13 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
+from croupier.compiling import inlined
 from croupier.data.draws import Draws
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, Thompson
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
 from croupier.seeds import POLICY
 from croupier.simulator import kernels, players, variance
-from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
@@ -47,7 +47,7 @@ def pulls_of(problem: simulator.Problem, policy: Policy, steps: int) -> np.ndarr
     times = np.arange(1.0, steps + 1)
     pulls = np.zeros((1, steps, len(problem)), np.int64)
     kernel = players._kernel(problem, policy, False)
-    kernel(players.Chunk(np.array([KEY]), times, pulls, np.zeros((1, 4))))
+    kernel(players.KernelCall(np.array([KEY]), times, pulls, np.zeros((1, 4))))
     return pulls[0]
 
 
@@ -133,7 +133,7 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
     setting, draws = PROBLEMS[problem], 20_000
     arms = len(setting)
     plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1)
-    rows = variance.Settings(0.5, plan.first, 0.02, 8, 2000, plan.share, False, False)
+    rows = variance.VarianceRules(0.5, plan.first, 0.02, 8, 2000, plan.share, False, False)
     decisions = np.full((2000, 2), -1, np.int64)
     beliefs = np.full((2000, 8 * arms + 1), 0.5)
     pulls = np.zeros((1, 1, arms), np.int64)

@@ -9,8 +9,8 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
+from croupier.compiling import inlined
 from croupier.simulator import players
-from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
@@ -119,10 +119,13 @@ def test_the_best_arm_has_the_least_cost_times_variance() -> None:
         ),
         (lambda: simulator.two_valued([0.0, 0.0], [1.0, 0.8]), "share one mean"),
         (lambda: simulator.two_valued([0.5], [0.5]), "low < high"),
-        (lambda: simulator.two_valued([0.5], [0.6, 0.7]), "as many"),
+        (lambda: simulator.two_valued([0.5], [0.6, 0.7]), "equally many"),
         (lambda: simulator.recorded([]), "sequence of arrays"),
         (lambda: simulator.recorded([[1.0]]), "at least two recorded draws"),
-        (lambda: simulator.recorded([[1.0, 2.0]], costs=[[1.0]]), "as many as the recorded draws"),
+        (
+            lambda: simulator.recorded([[1.0, 2.0]], costs=[[1.0]]),
+            "as many recorded costs as recorded draws",
+        ),
         (lambda: simulator.compiled_arms(3, [1.0], 0.0), "sample must be a function"),
         (lambda: simulator.lognormal([1.0], mean=-1.0), "mean"),
     ],

@@ -13,7 +13,7 @@ import pytest
 import croupier as cr
 from croupier import simulator, theory
 from croupier.policies import UCB1, Thompson, VarianceThompson
-from croupier.simulator.players import Chunk, summing
+from croupier.simulator.players import KernelCall, summing
 from croupier.simulator.randomness import exponential
 
 TWO = simulator.scaled_bernoulli([0.08, 0.18])
@@ -125,10 +125,10 @@ def test_arms_in_blocks_draw_what_they_draw_one_by_one_and_means_are_those_of_th
     blocks = simulator.compiled_arms(many_at_once, **span, block=10, parameters=[[1.0], [2.0]])
     keys = np.array([7, 8], np.uint64)
     pulls = np.array([[[3, 4], [10, 20], [41, 59]], [[0, 7], [0, 30], [0, 100]]])
-    chunk = Chunk(keys, np.array([7.0, 30.0, 100.0]), pulls, np.zeros((2, 4)))
+    call = KernelCall(keys, np.array([7.0, 30.0, 100.0]), pulls, np.zeros((2, 4)))
     sums = np.full((2, 2, 3), np.nan)
     for problem, into in zip((single, blocks), sums, strict=True):
-        summing(problem)(chunk, into)
+        summing(problem)(call, into)
     assert np.isfinite(sums).all()
     assert sums[1] == pytest.approx(sums[0], rel=1e-12)
     uniform = cr.simulate(blocks, "uniform", 200, 1003, record=[7, 100], rng=7, means=True)
