@@ -152,11 +152,11 @@ def test_a_registered_kind_is_stored_by_its_name_alone(roulette: Kind, tmp_path:
     result = conduct(roulette.make, plan, arms, settings, None)
     assert cr.open_run(tmp_path / "run.db").result().value == result.value
     KINDS.pop("roulette")
-    with pytest.raises(cr.StoreError, match=r"played at a table that is not known here.*roulette"):
+    with pytest.raises(cr.StoreError, match=r"played at a table that is not registered.*roulette"):
         cr.open_run(tmp_path / "run.db")
     register(roulette)
 
 
 def test_a_kind_of_croupiers_own_is_not_replaced() -> None:
-    with pytest.raises(cr.PlanError, match="'strata' is a kind of table that croupier has"):
+    with pytest.raises(cr.PlanError, match="already has a kind of table 'strata'"):
         register(replace(kind_of("independent"), name="strata"))

@@ -1,1 +1,1 @@
-"""What a run is played at: anything with ask, tell and result, by the kind of table."""
+"""Tables: what a run is played at. A table is anything with ask, tell and result."""

@@ -1,4 +1,4 @@
-"""Allocator: ask which batch to draw, tell what came. The public face of independent arms."""
+"""Allocator: the table of independent arms for users. Ask for a batch, tell its draws."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["Allocator"]
 
 
 class Allocator:
-    """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell what came.
+    """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell its draws.
 
-    `arms` are names, or a whole Plan; `rng`, `policy`, `combine`, `anytime`, `confidence`,
-    `objective`, `batch`, `width`, `keep_values` and `log` (logs are told, or `Draws(log_values=)`)
-    are those of `estimate`; `unit="cost"` counts the costs that are told (by default every draw
-    costs 1); `weights` makes the arms strata, as in `stratify`. If what you see of the result
-    decides when you stop, say `anytime=True`.
+    `arms` are the names of the arms, or a whole Plan. `rng`, `policy`, `combine`, `anytime`,
+    `confidence`, `objective`, `batch`, `width`, `keep_values` and `log` are the same as in
+    `estimate`. With `log`, tell the logs of the draws, or `Draws(log_values=)`. Every draw costs
+    1; with `unit="cost"` it costs what you tell. `weights` makes the arms strata, as in
+    `stratify`. Give `anytime=True` if you look at the result to decide when to stop.
 
-    The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
-    the order of arrival: with `width` 1 ask and tell alternate, with more that many batches may be
-    out. Index bandits that deal single draws (`batch="one"`) are told in a few microseconds: such
-    draws are booked when somebody reads.
+    The decision for ticket t uses exactly the outcomes 0..t-width. They count in ticket order, and
+    the order of arrival does not matter. With `width` 1, ask and tell alternate. With a larger
+    `width`, that many batches may be out. With `batch="one"`, an index bandit takes a few
+    microseconds per draw, because the draws are booked later, when the table is read.
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
@@ -71,7 +71,7 @@ class Allocator:
             own = {"rng": rng, "weights": weights, **settings}
             if given := [name for name, value in own.items() if value is not None]:
                 raise PlanError(
-                    f"a plan has its own {', '.join(given)}: change the plan, or give names"
+                    f"the plan has its own {', '.join(given)}: change the plan, or give arm names"
                 )
             plan, chosen = arms, as_policy(policy or arms.policy)
             combiner = as_combiner(combine) if combine else _combiner(plan, None)
@@ -96,10 +96,10 @@ class Allocator:
     # -- the table behind it
 
     def _seated(self) -> IndependentArms:
-        """Return the table to go on with: from here on no draw takes the fast way."""
+        """Return the table to continue with: from now on, every draw goes through the table."""
         if self._single is not None:
             self._single.table_now()
-            self._single = None  # last: if something interrupts this, it can be done again
+            self._single = None  # last: after an interrupt, this can be repeated
         return self._table
 
     def _read(self) -> IndependentArms:
@@ -123,7 +123,7 @@ class Allocator:
 
     @property
     def ledger(self) -> Ledger:
-        """What is known of the arms, on what was told in ticket order without a gap."""
+        """What is known about the arms, from what was told in ticket order without a gap."""
         return self._read().known.books.ledger
 
     @property
@@ -137,15 +137,15 @@ class Allocator:
 
     @property
     def digest(self) -> Any:
-        """What the policy needs to know of the draws besides their moments, if anything."""
+        """What the policy needs to know about the draws besides their moments, if anything."""
         return self._table.digest
 
     # -- ask and tell
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch, within what is left of a budget after all that was told.
+        """Return the next batch, within the budget that is left after everything told so far.
 
-        None: nothing before the next tell (an older ticket is still out), or nothing left.
+        None means: wait for the next tell (an older ticket is still out), or nothing is left.
         """
         if self._single is not None and draws_left is None and cost_left is None:
             batch = self._single.ask()
@@ -165,10 +165,10 @@ class Allocator:
         values: ArrayLike | Draws | None = None,
         costs: ArrayLike | None = None,
     ) -> None:
-        """Take the draws of a batch that was asked for, in any order of arrival.
+        """Take the draws of a batch that was asked for. Batches may arrive in any order.
 
-        `costs` is one number per draw, or a single number that each of them cost, in the unit of
-        the plan; not needed where every draw costs 1.
+        `costs` is one number per draw, or one number for all draws, in the unit of the plan.
+        Leave it out if every draw costs 1.
         """
         if (single := self._single) is not None and costs is None and single.tell(batch, values):
             return
@@ -188,12 +188,12 @@ class Allocator:
     def _outcome(self, asked: Batch, draws: Draws) -> Outcome:
         if draws.costs is not None and self.plan.unit == "draws":
             raise PlanError(
-                "costs were told, but every draw costs 1 in this plan: say unit='cost' to count "
-                "them, or leave them out"
+                "costs were told, but every draw costs 1 in this plan: give unit='cost' to count "
+                "them, or leave costs out"
             )
         if draws.costs is None and self.plan.unit != "draws":
             raise ArmError(
-                f"the plan's unit is {self.plan.unit}: tell(batch, values, costs) needs the costs",
+                f"the unit of the plan is {self.plan.unit}: tell(batch, values, costs) needs costs",
                 arm=asked.arm,
                 ticket=asked.ticket,
             )
@@ -201,29 +201,29 @@ class Allocator:
         return outcome_of(self.plan, asked, chunks, digest=self.digest)
 
     def ask_again(self, outcome: Outcome) -> Batch:
-        """Return the batch that a stored outcome came of, in place of the next ticket's ask."""
+        """Return the batch of a stored outcome, as the batch of the next ticket."""
         return self._seated().ask_again(outcome)
 
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands, on what was told in ticket order without a gap."""
+        """Return where the run stands, from what was told in ticket order without a gap."""
         return self._read().progress(seconds)
 
     def result(self) -> Result:
-        """Return the answer from everything told so far."""
+        """Return the result from everything told so far."""
         return self._read().result()
 
     def snapshot(self) -> dict[str, Any] | None:
-        """Return all that a run has come to, except its history: what `go_on_from` takes."""
+        """Return the whole state of the run except its history, for `go_on_from`."""
         return self._seated().snapshot()
 
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
-        """Go on where a snapshot was taken; `rows` are those of all that had been told."""
+        """Continue from a snapshot; `rows` is the history up to it."""
         self._seated().go_on_from(snapshot, rows)
 
 
-#: The fields of a plan that the arguments of an Allocator make.
+#: The fields of a plan that an Allocator sets itself, from its other arguments.
 _MADE: Final = {"names", "seed", "policy", "combine", "table", "settings"}
 
 
@@ -251,12 +251,15 @@ def _plan(
 
 
 def _combiner(plan: Plan, combine: str | Combiner | None) -> Combiner:
-    """Return the combiner of a plan, or the function that the plan knows the name of alone."""
+    """Return the combiner of a plan, or the user's own function: a plan has only its name."""
     if callable(combine):
         return combine
     of_kind = kind_of(plan.table).combiner
     if of_kind is None:
-        raise PlanError(f"an Allocator deals to independent arms, the plan is for {plan.table!r}")
+        raise PlanError(
+            f"an Allocator deals to independent arms, but the plan has table={plan.table!r}: "
+            "give a plan with table='independent' or table='strata'"
+        )
     return of_kind(plan)
 
 
@@ -265,4 +268,4 @@ def _same(plan: Plan, policy: Policy, combiner: Combiner) -> None:
     played = {**describe(policy), "combine": name_of(combiner)}
     planned = {**plan.policy, "combine": plan.combine}
     if differing := {k for k in planned if k in played and planned[k] != played[k]}:
-        raise PlanError(f"the plan has another {few(differing)}: change the plan")
+        raise PlanError(f"the plan has a different {few(differing)}: change the plan")

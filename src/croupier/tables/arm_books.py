@@ -1,4 +1,4 @@
-"""ArmBooks: what independent arms have told, and what it comes to: estimate, warnings, result."""
+"""ArmBooks: what independent arms have told, and the estimate, warnings and result from it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from croupier.tables.tickets import Tickets
 
 __all__ = ["ArmBooks"]
 
-#: An arm is called for at most this many numbers at a time, so that arrays stay in the cache.
+#: One call of an arm makes at most this many numbers, so that the arrays fit in the cache.
 _CHUNK: Final = 10_000
 
 
 class ArmBooks:
     """The books of arms whose draws are independent, and the way from them to an estimate.
 
-    `tails` are the extreme draws of every arm, by its number; `interval` makes the error bar;
-    `learns` are the names of the arms that learn.
+    `tails` has the extreme draws of every arm, by its number. `interval` makes the error bar.
+    `learns` has the names of the arms that learn.
     """
 
     def __init__(
@@ -48,27 +48,27 @@ class ArmBooks:
         self._estimated: Estimate | None = None
 
     def check_components(self, outcome: Outcome) -> None:
-        """Refuse draws of other components than the first that arrived, told in order or not."""
+        """Refuse draws with another number of components than the first draws that arrived."""
         scalar, size = self.components = self.components or (outcome.scalar, outcome.origin.size)
         objective = self.plan.objective
         if objective is not None and len(objective) != size:
             raise PlanError(
                 f"objective has {len(objective)} weights, but the draws have {size} "
-                f"component{'s' * (size != 1)}: give one weight each"
+                f"component{'s' * (size != 1)}: give one weight per component"
             )
         if (scalar, size) != (outcome.scalar, outcome.origin.size):
             before = "a number" if scalar else f"{size} components"
             now = "a number" if outcome.scalar else f"{outcome.origin.size} components"
             raise ArmError(
-                f"draws are {now} each, earlier ones were {before}: every arm must estimate "
-                "the same quantities",
+                f"the draws are {now} each, but earlier draws were {before} each: every arm must "
+                "estimate the same quantities",
                 arm=outcome.arm,
                 ticket=outcome.ticket,
                 value=outcome.origin.shape,
             )
 
     def batch(self, ticket: int, arm: str, size: int, state: Any = None) -> Batch:
-        """Return the batch of a ticket, cut into calls that stay in the cache."""
+        """Return the batch of a ticket, divided into calls whose arrays fit in the cache."""
         chunk = max(1, _CHUNK // len(self.books.ledger.exponent))
         return Batch(ticket, arm, size, self.plan.seed, chunk, state)
 
@@ -79,17 +79,17 @@ class ArmBooks:
         self._pooled = None
         arm = self.books.add(outcome)
         if arm not in self.tails or outcome.arm in self._learns:
-            self.tails[arm] = Tail()  # what an arm drew before it learned is no tail
+            self.tails[arm] = Tail()  # draws from before the arm learned do not belong to its tail
         self.tails[arm].add(outcome.extremes, outcome.inspected)
         return arm
 
     def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
-        """Book all single draws of a run that cost 1 each: the bits of one `add` for each.
+        """Book all single draws of a run that cost 1 each, to the same bits as one `add` for each.
 
-        Those that are booked already are passed over; after an interrupt it is done again.
+        Draws that are already booked are skipped. After an interrupt, this can be repeated.
         """
         books, self._pooled = self.books, None
-        if books.torn:  # all except the history may be half done: begin again
+        if books.torn:  # everything except the history may be half done: start again
             books.ledger, self.tails = Ledger(len(self.plan.names)), {}
         first, rows = int(books.ledger.draws), len(books.history)
         books.torn = True
@@ -104,20 +104,20 @@ class ArmBooks:
         books.torn = False
 
     def look(self) -> None:
-        """Let the interval learn from all that was told, if it has something to learn."""
+        """Let the interval learn from everything told, if it still has something to learn."""
         if self.interval.looking:
             self.interval = self.interval.look(self._pool(), self.plan.confidence)
 
-    # -- what it comes to
+    # -- the estimate and the result
 
     def _pool(self) -> Pooled:
-        """Combine the arms, once for all that look at what was booked."""
+        """Combine the arms, once for all readers of the same books."""
         if self._pooled is None:
             self._pooled = pool(self.books.ledger, self.combiner)
         return self._pooled
 
     def _estimate(self) -> Estimate:
-        """Return the estimate from all that was told, made once as well."""
+        """Return the estimate from everything told; it is made only once too."""
         pooled, known = self._pool(), self._estimated
         if known is None or known.pooled is not pooled or known.interval is not self.interval:
             known = estimate_of(self.plan, self.books.ledger.scale, pooled, self.interval)
@@ -125,12 +125,14 @@ class ArmBooks:
         return known
 
     def progress(self, tickets: Tickets, seconds: float) -> Progress:
-        """Return where the run stands, on what was told in ticket order without a gap."""
+        """Return where the run stands, from what was told in ticket order without a gap."""
         told = tickets.told
 
         def look() -> Look:
             if told != tickets.told:
-                raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
+                raise PlanError(
+                    f"progress at ticket {told} is out of date: read it before the next tell"
+                )
             if self.books.ledger.origin is None:
                 raise PlanError("nothing has been told yet: there is no estimate")
             with arithmetic(self.plan.log):
@@ -141,7 +143,7 @@ class ArmBooks:
         return self.books.progress(told, seconds, look)
 
     def result(self, tickets: Tickets) -> Result:
-        """Return the answer from everything told so far."""
+        """Return the result from everything told so far."""
         plan, early = self.plan, tickets.early
         kind = kind_of(plan.table)
         with arithmetic(plan.log):

@@ -29,7 +29,7 @@ __all__ = ["KINDS", "Example", "Kind", "Look", "Progress", "Reading", "Snapped",
 class Look(NamedTuple):
     """One look at the estimate: numbers for scalar draws, arrays for vectors.
 
-    `logs` are log(value), and the standard error and the half-width of it, in a run of logs.
+    In a run of logs, `logs` has log(value), its standard error and its half-width.
     """
 
     value: Any
@@ -40,7 +40,7 @@ class Look(NamedTuple):
 
     @classmethod
     def of(cls, seen: Estimate, *, ready: bool, scalar: bool = True) -> Look:
-        """Return the look at an estimate; `ready` if a tolerance may stop the run on it."""
+        """Return the look at an estimate; `ready` says whether a tolerance may stop the run now."""
         value, stderr = shaped(seen.value, scalar), shaped(seen.stderr, scalar)
         logs = None if seen.logs is None else tuple([shaped(row, scalar) for row in seen.logs])
         return cls(value, stderr, shaped(seen.half_width, scalar), ready, logs)
@@ -50,11 +50,12 @@ class Look(NamedTuple):
 class Progress:
     """Where a run stands: what `callback` and the stopping rules see after every told ticket.
 
-    `cost` is in the unit of the plan, `reported` what the arms say that they cost. `half_width` is
-    that of the interval which the run will report; `leader` is the arm with the most cost;
-    `ready` tells whether enough is known for a tolerance to stop the run. The estimate is made
-    when it is first read, which must be before the next tell. In a run with ``log=True``
-    `log_value`, `log_stderr` and `log_half_width` are on the scale of logs, else None.
+    `cost` is in the unit of the plan; `reported` is the cost that the arms report. `half_width` is
+    the half-width of the interval that the run will report. `leader` is the arm with the most
+    cost. `ready` says whether enough is known for a tolerance to stop the run. The estimate is
+    made when it is first read; read it before the next tell. In a run with ``log=True``,
+    `log_value`, `log_stderr` and `log_half_width` are on the scale of logs; otherwise they are
+    None.
     """
 
     draws: int
@@ -76,12 +77,12 @@ class Progress:
 
     @property
     def stderr(self) -> Any:
-        """Its standard error."""
+        """The standard error of the estimate."""
         return self._look.stderr
 
     @property
     def half_width(self) -> Any:
-        """The half-width of its interval."""
+        """The half-width of the interval."""
         return self._look.half_width
 
     @property
@@ -91,12 +92,12 @@ class Progress:
 
     @property
     def log_stderr(self) -> Any:
-        """Its standard error: that of the estimate, relative to it."""
+        """The standard error of `log_value`: the relative standard error of the estimate."""
         return None if self._look.logs is None else self._look.logs[1]
 
     @property
     def log_half_width(self) -> Any:
-        """The half-width of its interval."""
+        """The half-width of the interval of `log_value`."""
         return None if self._look.logs is None else self._look.logs[2]
 
     @property
@@ -106,11 +107,11 @@ class Progress:
 
 
 class Table(Protocol):
-    """What a run is played at: it knows no process, no clock and no file.
+    """What a run is played at. A table does not know about processes, clocks or files.
 
-    `tickets` is its book of what was asked and told. `interval` makes the error bar; the loop may
-    set another one. A policy's `digest(plan, arm, draws, rng)`, if the table has one under that
-    name, is called where the draws are made.
+    `tickets` is the book of what was asked and told. `interval` makes the error bar; the loop may
+    set another one. A table may also have the function `digest(plan, arm, draws, rng)` of its
+    policy. It is called in the process that makes the draws.
     """
 
     plan: Plan
@@ -124,53 +125,53 @@ class Table(Protocol):
     def interval(self, interval: Interval) -> None: ...
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch; None if there is none before the next tell, or none left.
+        """Return the next batch; None if it must wait for the next tell, or if nothing is left.
 
-        `draws_left` and `cost_left` are what is left of a budget after all that was told.
+        `draws_left` and `cost_left` are what is left of the budget after everything told so far.
         """
 
     def tell(self, outcome: Outcome) -> None:
-        """Take what came of a batch, in any order of arrival."""
+        """Take the outcome of a batch. Outcomes may arrive in any order."""
 
     def ask_again(self, outcome: Outcome) -> Batch | None:
-        """Return the batch of a stored outcome, with its own arm and size; tell it in its turn.
+        """Return the batch of a stored outcome, with the same arm and size; its tell comes later.
 
-        None: not before the next tell.
+        None means: wait for the next tell.
         """
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; cheap, because it looks only when asked."""
+        """Return where the run stands. This is cheap: the estimate is made when it is read."""
 
     def result(self) -> Result:
-        """Return the answer so far."""
+        """Return the result so far."""
 
 
 @runtime_checkable
 class Snapped(Protocol):
-    """A table that need not be told everything again when a stored run is resumed."""
+    """A table that can continue a stored run from a snapshot, without telling it everything."""
 
     def snapshot(self) -> dict[str, Any] | None:
-        """Return all that a run has come to, except its history; None if that cannot be said now.
+        """Return the whole state of a run except its history; None if this is not possible now.
 
-        Its arrays are the table's own: write them down before the next tell.
+        The arrays are not copies: store them before the next tell.
         """
 
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
-        """Go on where a snapshot was taken; `rows` are those of all that had been told."""
+        """Continue from a snapshot; `rows` is the history up to it."""
 
 
 def restore(table: Table, outcome: Outcome) -> None:
-    """Tell a table a stored outcome, in place of the next ticket's ask."""
+    """Tell a table a stored outcome, as the outcome of the next ticket."""
     if table.ask_again(outcome) is None:
         raise PlanError(f"ticket {outcome.ticket} cannot be told before the tickets that are out")
     table.tell(outcome)
 
 
 class Reading(NamedTuple):
-    """What is known of a stored run besides its plan.
+    """What is known about a stored run besides its plan.
 
-    `combine` is the combiner, if it is a function of the user's own; `learns` are the names of
-    the arms that learn.
+    `combine` is the combiner, if it is the user's own function. `learns` has the names of the arms
+    that learn.
     """
 
     interval: Interval
@@ -179,34 +180,34 @@ class Reading(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A small run at a table of a kind, for the contract tests: its plan, and its arms."""
+    """A small run at one kind of table, for the contract tests: its plan and its arms."""
 
     plan: Plan
     arms: tuple[Arm, ...]
 
 
-#: From runs of one kind and of the same arms to one result: the level of the interval, its kind,
-#: and the combiner, if it is a function of the user's own.
+#: Makes one result from runs of the same kind and the same arms. The arguments are the runs, the
+#: level of the interval, its kind, and the combiner if it is the user's own function.
 Merge: TypeAlias = Callable[[Sequence[Result], float, Interval, Combiner | None], Result]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What others must know of a kind of table: how it is made, read, merged and shown.
+    """A kind of table: how it is made, read, merged and shown.
 
     Args:
         name: What a plan records as its `table`.
         make: Makes the table that a run is played at, from a plan and an interval.
-        read: Makes the table that the outcomes of a store are told to, of which nothing is asked.
-            By default `make` does that too.
+        read: Makes a table that is told the outcomes of a store and is never asked. By default
+            this is `make`.
         shared_mean: Whether all arms estimate the same number.
         anytime: Whether an interval that holds at all times is possible.
-        combiner: The combiner that a plan names, if the estimate is made by one.
-        merge: How runs of the same arms become one result: by default each run is weighed by
-            the precision that it reports.
-        rows: What the rows of its results show,
-        loss: and what the efficiency in a row is the inverse of.
-        example: A small run for the contract tests, which play every kind in the registry.
+        combiner: Returns the combiner that a plan names, if a combiner makes the estimate.
+        merge: Makes one result from runs of the same arms. By default each run is weighted by the
+            precision that it reports.
+        rows: What the rows of a result show.
+        loss: The efficiency in a row is the smallest loss divided by the loss of the arm.
+        example: A small run for the contract tests. They play every kind in the registry.
     """
 
     name: str
@@ -227,7 +228,7 @@ class Kind:
         return self.read(plan, reading)
 
 
-#: Where the kinds of tables live: modules with a `KIND`, loaded when a run or a store names one.
+#: The kinds of tables by name: a module with a `KIND` (loaded when it is needed), or the kind.
 KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
     "strata": "croupier.tables.strata",
@@ -256,11 +257,11 @@ def kind_of(name: str) -> Kind:
 def register(kind: Kind) -> Kind:
     """Add a kind of table to the registry, for this process.
 
-    A store records the name alone. So a program that opens the store of such a run imports the
-    module that registers the kind, before it does; ``croupier show --import module`` does it, too.
+    A store records only the name. A program that opens such a store must first import the module
+    that registers the kind. ``croupier show --import module`` does this too.
     """
     known = KINDS.get(kind.name)
     if isinstance(known, str) or not isinstance(kind, Kind):
-        raise PlanError(f"{kind.name!r} is a kind of table that croupier has: choose another name")
+        raise PlanError(f"croupier already has a kind of table {kind.name!r}: choose another name")
     KINDS[kind.name] = kind
     return kind

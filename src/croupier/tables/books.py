@@ -1,4 +1,4 @@
-"""Books: the ledger and the history of what was told, which an interrupt does not tear apart."""
+"""Books: the ledger and the history of what was told. An interrupt does not damage them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from croupier.tables.tickets import Tickets
 
 __all__ = ["Books"]
 
-#: Numbers that are in the user's units as they are.
+#: The scale of numbers that are already in the user's units.
 _PLAIN: Final = Scale(np.zeros(1), np.zeros(1, np.int64))
 
 
 class Books:
-    """What was told, in ticket order; `index` is the number of an arm, by its name.
+    """What was told, in ticket order; `index` has the number of every arm, by its name.
 
-    `reported` is what the arms say that all of it cost. While `torn`, an interrupt came between
-    history and ledger: the history is right.
+    `reported` is the total cost that the arms report. `torn` is True after an interrupt between
+    the history and the ledger. Then only the history is right.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -55,9 +55,9 @@ class Books:
     def with_early(
         self, early: Sequence[Outcome], look_back: LookBack | None = None
     ) -> tuple[Ledger, History]:
-        """Return a ledger and a history for a result: of all that was told, and of what came early.
+        """Return a ledger and a history for a result, with everything told and what came early.
 
-        They are the result's own: later batches do not show in them.
+        They belong to the result: later batches do not change them.
         """
         history = self.history.view(look_back)
         ledger = history.ledger() if self.torn else self.ledger.copy()
@@ -73,7 +73,7 @@ class Books:
     def estimate(self, interval: Interval, value: float, stderr: float, df: float) -> Estimate:
         """Return an estimate that a table has made in its own way, in the user's units.
 
-        `df` are the degrees of freedom of its standard error; 0 for one that is not known yet.
+        `df` is the degrees of freedom of the standard error; 0 if the error is not known yet.
         """
         count = self.ledger.count[:, None]
         pooled = Pooled(
@@ -101,7 +101,7 @@ class Books:
         )
 
     def progress(self, told: int, seconds: float, look: Callable[[], Look]) -> Progress:
-        """Return where the run stands; `look` is called if somebody reads the estimate."""
+        """Return where the run stands; `look` is called when the estimate is read."""
         ledger = self.ledger
         leader = self.plan.names[int(ledger.cost.argmax())]
         return Progress(int(ledger.draws), ledger.spent, self.reported, told, seconds, leader, look)

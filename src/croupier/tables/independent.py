@@ -1,4 +1,4 @@
-"""Independent arms: a policy decides every ticket on what was told, a combiner pools the arms."""
+"""Independent arms: a policy decides every ticket, and a combiner pools the arms."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ __all__ = ["KIND", "IndependentArms", "ToldArms", "example_arms", "kind_of_arms"
 
 
 class IndependentArms:
-    """The table of arms that estimate one quantity each by itself.
+    """The table of arms whose draws are independent of each other.
 
-    The decision for ticket t sees exactly the outcomes 0..t-width, told in ticket order, whatever
-    the order of arrival. `pending` are the draws that were decided and not told, by arm;
-    `decisions` are those of the tickets that were not asked for yet.
+    The decision for ticket t uses exactly the outcomes 0..t-width. They count in ticket order, and
+    the order of arrival does not matter. `pending` has the number of draws of every arm that were
+    decided but not told. `decisions` are for the tickets that were not asked for yet.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class IndependentArms:
     # -- ask
 
     def decide(self) -> None:
-        """Decide the next ticket, on what has been told by now."""
+        """Decide the next ticket from what has been told so far."""
         plan, ledger = self.plan, self.known.books.ledger
         ticket = self.tickets.asked + len(self.decisions)
         choice = self.policy.choose(
@@ -95,9 +95,9 @@ class IndependentArms:
         self.pending[play.arm] += size
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch, within what is left of a budget after all that was told.
+        """Return the next batch, within the budget that is left after everything told so far.
 
-        None: nothing before the next tell (an older ticket is still out), or nothing left.
+        None means: wait for the next tell (an older ticket is still out), or nothing is left.
         """
         self.tickets.check_room()
         if not self.decisions:
@@ -119,21 +119,23 @@ class IndependentArms:
         return self.tickets.put_out(self.known.batch(self.tickets.asked, name, size, state))
 
     def ask_again(self, outcome: Outcome) -> Batch:
-        """Return the batch that a stored outcome came of, in place of the next ticket's ask.
+        """Return the batch of a stored outcome, as the batch of the next ticket.
 
-        It is out until the outcome is told, as any other: so a replay with more than one batch
-        out makes the decisions that the run made.
+        It is out until the outcome is told, like any other batch. So a replay with more than one
+        batch out makes the same decisions as the run.
         """
         self.tickets.check_next(outcome, self.known.books.index)
         if not self.decisions:
-            raise PlanError(f"ticket {outcome.ticket} cannot be restored: tell an older one first")
+            raise PlanError(
+                f"ticket {outcome.ticket} cannot be restored: tell an older ticket first"
+            )
         self.known.check_components(outcome)
         return self._put_out(self.known.books.index[outcome.arm], outcome.size)
 
     # -- tell
 
     def tell(self, outcome: Outcome) -> None:
-        """Take the outcome of a batch that was asked for, in any order of arrival."""
+        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
         self.tickets.asked_for(outcome)
         self.known.check_components(outcome)
         self.tickets.arrive(outcome)
@@ -158,26 +160,26 @@ class IndependentArms:
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands, on what was told in ticket order without a gap."""
+        """Return where the run stands, from what was told in ticket order without a gap."""
         return self.known.progress(self.tickets, seconds)
 
     def result(self) -> Result:
-        """Return the answer from everything told so far."""
+        """Return the result from everything told so far."""
         return self.known.result(self.tickets)
 
     def snapshot(self) -> dict[str, Any] | None:
-        """Return all that a run has come to, except its history."""
+        """Return the whole state of a run except its history."""
         return snapshots.snapshot_of(self)
 
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
-        """Go on where a snapshot was taken; `rows` are those of all that had been told."""
+        """Continue from a snapshot; `rows` is the history up to it."""
         snapshots.go_on_from(self, snapshot, rows)
 
 
 class ToldArms:
-    """Independent arms without a policy: stored outcomes are told again, nothing is decided.
+    """Independent arms without a policy: stored outcomes are told again, and nothing is decided.
 
-    A store holds the name of a policy, and not the policy. What came of the run does not need it.
+    A store holds only the name of a policy. The result of a run does not need the policy.
     """
 
     def __init__(self, plan: Plan, combiner: Combiner, reading: Reading) -> None:
@@ -195,10 +197,10 @@ class ToldArms:
         self.known.interval = interval
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> None:
-        """Return nothing: nobody decides here."""
+        """Return None: this table decides nothing."""
 
     def ask_again(self, outcome: Outcome) -> Batch:
-        """Return the batch that a stored outcome came of."""
+        """Return the batch of a stored outcome."""
         self.tickets.check_next(outcome, self.known.books.index)
         batch = self.known.batch(outcome.ticket, outcome.arm, outcome.size)
         return self.tickets.put_out(batch)
@@ -216,14 +218,14 @@ class ToldArms:
         return self.known.progress(self.tickets, seconds)
 
     def result(self) -> Result:
-        """Return the answer from everything told so far."""
+        """Return the result from everything told so far."""
         return self.known.result(self.tickets)
 
     def snapshot(self) -> None:
-        """Return nothing: only a run that is played leaves snapshots."""
+        """Return None: only a run that is played leaves snapshots."""
 
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
-        """Go on where a snapshot of the run was taken."""
+        """Continue from a snapshot of the run."""
         snapshots.books_from(self.known, snapshot, rows)
         self.tickets.skip(snapshot["told"])
 
@@ -237,7 +239,7 @@ def kind_of_arms(
     loss: Loss = cost_times_variance,
     example: Callable[[], Example] | None = None,
 ) -> Kind:
-    """Return a kind of table that deals to independent arms and combines them by a ledger."""
+    """Return a kind of table that deals to independent arms and combines them from a ledger."""
 
     def make(plan: Plan, interval: Interval) -> IndependentArms:
         policy = as_policy(plan.policy)

@@ -1,7 +1,7 @@
-"""SingleDraws: the fast way through the plain loop of one draw at a time, around a table.
+"""SingleDraws: a fast loop of one draw at a time, around a table.
 
-To book a draw by itself takes ten times as long as an index bandit's decision. So draws are only
-noted here, and the table books them together when somebody reads.
+Booking one draw takes ten times as long as the decision of an index bandit. So the draws are only
+noted here, and the table books them together when it is read.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["SingleDraws"]
 
 _MOST: Final = math.nextafter(TOO_FAR, 0.0)
 
-#: Whole numbers up to here are doubles too.
+#: Every whole number up to this one is exactly a double.
 _WHOLE: Final = 2**53
 
 
 class SingleDraws:
-    """The draws of a run from its first ticket on: `arms` that were asked, `values` that were told.
+    """The draws of a run from its first ticket: the `arms` asked for and the `values` told.
 
-    A ticket is an index into both lists, and each of them grows in one step: an interrupt between
-    two steps neither loses a draw nor doubles it. What is not an ordinary draw is left to the
-    table, which knows what to make of it: see `table_now`.
+    A ticket is an index into both lists. Each list grows in one step, so an interrupt between two
+    steps does not lose a draw or count it twice. The table takes everything that is not an
+    ordinary draw: see `table_now`.
     """
 
     __slots__ = (
@@ -56,7 +56,7 @@ class SingleDraws:
     def fit(plan: Plan, policy: Policy, state: Any) -> bool:
         """Tell whether a plan deals single draws of cost 1, and its policy has a sprint.
 
-        `state` is the policy's before the first decision.
+        `state` is the state of the policy before its first decision.
         """
         single = plan.batch == "one" and plan.width == 1 and plan.unit == "draws"
         if not single or plan.log or plan.keep_values or plan.objective is not None:
@@ -64,10 +64,10 @@ class SingleDraws:
         return sprint_of(policy, state) is not None
 
     def _start(self) -> None:
-        """Begin the sprint and learn what was told, again if an interrupt has torn it."""
+        """Start the sprint and let it learn what was told; this is repeated after an interrupt."""
         self._torn = True
         sprint = sprint_of(self._table.policy, self._first)
-        assert sprint is not None  # or it would not fit
+        assert sprint is not None  # `fit` has checked it
         self._sprint = sprint
         self._choose, self._learn = sprint.choose, sprint.learn
         for arm, value in zip(self.arms, self.values, strict=False):
@@ -88,7 +88,7 @@ class SingleDraws:
         return batch
 
     def tell(self, batch: Any, values: Any) -> bool:
-        """Take the one draw of the batch that is out; False if it is anything else."""
+        """Take the one draw of the batch that is out; return False for anything else."""
         told = self.values
         if batch is not self.batch or len(told) == len(self.arms):
             return False
@@ -111,7 +111,7 @@ class SingleDraws:
     # -- the table, as if every draw had gone through it
 
     def booked(self) -> IndependentArms:
-        """Return the table with all draws in its books, to read from; it decides nothing yet."""
+        """Return the table with all draws booked, for reading: the next ticket is not decided."""
         table, told = self._table, len(self.values)
         table.known.add_draws(self.arms[:told], self.values)
         table.known.components = (True, 1) if told else None
@@ -121,9 +121,9 @@ class SingleDraws:
         return table
 
     def table_now(self) -> IndependentArms:
-        """Return the table to go on with: everything is as if it had been asked and told.
+        """Return the table to continue with, as if it had been asked and told every draw.
 
-        If something interrupts this, it can be done again.
+        After an interrupt, this can be repeated.
         """
         table = self.booked()
         if self._torn:
@@ -139,7 +139,7 @@ class SingleDraws:
 
 
 def _only(values: Any) -> Any:
-    """Return the only number of a tuple or an array, None if there is no such thing."""
+    """Return the only number of a tuple or an array; None if there is not exactly one."""
     if type(values) is tuple and len(values) == 1:
         return values[0]
     if type(values) is np.ndarray and values.shape == (1,) and values.dtype.kind in "fiub":

@@ -1,4 +1,4 @@
-"""Snapshots of independent arms: all that a run has come to, as plain data, and back."""
+"""Snapshots of independent arms: the whole state of a run as plain data, and back."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["books_from", "go_on_from", "snapshot_of"]
 
 
 def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
-    """Return all that a run has come to, except its history; None while an outcome is early.
+    """Return the whole state of a run except its history; None while an outcome is early.
 
-    Its arrays are the table's own.
+    The arrays are not copies.
     """
     if table.tickets.early:
         return None
@@ -46,11 +46,13 @@ def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
 
 
 def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None:
-    """Bring the books of a run to a snapshot; `rows` are those of all that had been told."""
+    """Restore the books of a run from a snapshot; `rows` is the history up to it."""
     books = known.books
     interval = known.interval.resumed(snapshot["interval"])
     if interval is None:
-        raise ValueError("a snapshot with another kind of interval, which has learned nothing")
+        raise ValueError(
+            "the snapshot has another kind of interval, so this interval has learned nothing"
+        )
     ledger = Ledger.from_state(snapshot["ledger"], books.ledger)
     tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
     known.tails = {books.index[name]: tail for name, tail in tails.items()}
@@ -60,7 +62,7 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
 
 
 def go_on_from(table: IndependentArms, snapshot: Mapping[str, Any], rows: Rows) -> None:
-    """Bring a table to a snapshot, with what was out and what was decided then."""
+    """Restore a table from a snapshot, with the batches that were out and the decisions."""
     books_from(table.known, snapshot, rows)
     tickets, names = table.tickets, table.plan.names
     tickets.skip(snapshot["told"])

@@ -1,4 +1,4 @@
-"""Strata: arms with means of their own and known weights. They are dealt like independent arms."""
+"""Strata: arms with different means and known weights. They are dealt like independent arms."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ __all__ = ["KIND", "combiner_of", "loss", "strata_of"]
 
 
 def combiner_of(plan: Plan) -> Stratified:
-    """Return the combiner that weighs strata by the weights in the settings of a plan."""
+    """Return the combiner that weights strata by the weights in the settings of a plan."""
     weights = shares_of("weights", plan.settings.get("weights"))
     if weights is None:
-        raise PlanError("strata need weights: settings={'weights': [...]}, see cr.stratify")
+        raise PlanError("strata need weights: give settings={'weights': [...]}, or use cr.stratify")
     if len(weights) != len(plan.names):
-        raise PlanError(f"weights needs one entry per arm, {len(plan.names)}, got {weights!r}")
+        raise PlanError(
+            f"weights must have one entry per arm ({len(plan.names)} in all), got {weights!r}"
+        )
     if plan.combine != Stratified.name:
         raise PlanError(
-            f"strata are combined by their weights, combine={Stratified.name!r}: "
+            f"strata are combined by their weights: give combine={Stratified.name!r}, "
             f"got combine={plan.combine!r}"
         )
     return Stratified(weights)
@@ -38,7 +40,7 @@ def combiner_of(plan: Plan) -> Stratified:
 def strata_of(weights: Sequence[float]) -> dict[str, Any]:
     """Return the fields of a plan that make its arms strata with these weights.
 
-    The plan's `combine` must be that of `Stratified`.
+    The plan also needs ``combine="strata"``.
 
     >>> strata_of([0.5, 0.5])
     {'table': 'strata', 'settings': {'weights': [0.5, 0.5]}}
@@ -49,7 +51,7 @@ def strata_of(weights: Sequence[float]) -> dict[str, Any]:
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
     """Return the inverse of what one more draw adds to the precision, per cost.
 
-    One more draw of a stratum takes w^2 V/n^2 from the variance of the estimate.
+    One more draw of a stratum reduces the variance of the estimate by w^2 V/n^2.
     """
     w = np.array(plan.settings["weights"])
     return np.asarray(price * np.square(ledger.count / w) / variance)

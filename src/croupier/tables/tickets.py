@@ -1,7 +1,7 @@
 """Tickets: the book of what was asked, is out, has arrived, and was told in ticket order.
 
-Every table has one. A batch is out from the ask on until its outcome arrives; an outcome that
-arrives before its turn waits until all older ones are there.
+Every table has one. A batch is out from its ask until its outcome arrives. An outcome that arrives
+early waits until all older outcomes have arrived.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Tickets", "few"]
 
 
 class Tickets:
-    """The tickets of a run: `asked` is the number of the next one, `told` how many were told.
+    """The tickets of a run: `asked` is the next ticket, `told` the number of tickets told.
 
     >>> tickets = Tickets(width=2)
     >>> first = tickets.put_out(Batch(0, "a", 4, seed=7))
@@ -63,21 +63,25 @@ class Tickets:
         return batch
 
     def check_next(self, outcome: Outcome, arms: Collection[str]) -> None:
-        """Refuse to ask again for a stored outcome that is not of the next ticket and an arm."""
+        """Refuse a stored outcome that does not have the next ticket and the name of an arm."""
         if outcome.ticket != self.asked:
-            raise PlanError(f"ticket {outcome.ticket} cannot be restored before {self.asked}")
+            raise PlanError(
+                f"ticket {outcome.ticket} cannot be restored before ticket {self.asked}"
+            )
         if outcome.arm not in arms:
-            raise PlanError(f"ticket {outcome.ticket} is of {outcome.arm!r}, no arm of the plan")
+            raise PlanError(
+                f"ticket {outcome.ticket} is of {outcome.arm!r}, which is not an arm of the plan"
+            )
 
     def draws_left(self, left: int) -> int:
-        """Return what is left of a budget of draws, less what is not told yet."""
+        """Return the draws that are left after the batches that are not told yet."""
         left -= sum(batch.size for batch in self._out.values())
         return left - sum(outcome.size for outcome in self._arrived.values())
 
     def cost_left(self, left: float, price: Callable[[str], float]) -> float:
-        """Return what is left of a budget of cost, less what is not told yet.
+        """Return the cost that is left after the batches that are not told yet.
 
-        `price` is what a draw of an arm costs, NaN if that is not known.
+        `price` returns the cost of a draw of an arm, NaN if it is not known.
         """
         costs = (batch.size * price(batch.arm) for batch in self._out.values())
         left -= sum(cost for cost in costs if math.isfinite(cost))
@@ -86,39 +90,40 @@ class Tickets:
     # -- tell
 
     def asked_for(self, told: Batch | Outcome) -> Batch:
-        """Return the batch that is out, of which this is told; refuse anything else."""
+        """Return the batch that is out with this ticket; refuse anything else."""
         asked = self._out.get(told.ticket)
         if asked is None:
             known = 0 <= told.ticket < self.asked
+            out = f"the tickets that are out are {few(self._out)}"
             raise PlanError(
                 f"ticket {told.ticket} was {'told already' if known else 'never asked for'}; "
-                + (f"the tickets that are out are {few(self._out)}" if self._out else "none is out")
+                + (out if self._out else "no ticket is out")
             )
         if (told.arm, told.size) != (asked.arm, asked.size):
             raise PlanError(
                 f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "
-                f"told were {told.size} of {told.arm!r}"
+                f"but {told.size} draws of {told.arm!r} were told"
             )
         return asked
 
     def arrive(self, outcome: Outcome) -> None:
-        """Take the outcome of a batch that is out, in any order of arrival."""
+        """Take the outcome of a batch that is out. Outcomes may arrive in any order."""
         self.asked_for(outcome)
         self._arrived[outcome.ticket] = outcome
         del self._out[outcome.ticket]
 
     def hold(self, outcome: Outcome) -> None:
-        """Take a stored outcome although an older ticket is missing: it waits for ever."""
+        """Take a stored outcome although an older ticket is missing: it stays early."""
         self._arrived[outcome.ticket] = outcome
 
     def in_order(self) -> Iterator[Outcome]:
-        """Tell what has arrived, in ticket order, as far as there is no gap."""
+        """Tell the outcomes that have arrived, in ticket order, up to the first gap."""
         while (outcome := self._arrived.pop(self.told, None)) is not None:
             self.told += 1
             yield outcome
 
     def skip(self, told: int) -> None:
-        """Go on behind tickets that were told in an earlier call."""
+        """Continue after the first `told` tickets: they were told already."""
         self.asked = self.told = told
         self._out.clear()
 
@@ -126,7 +131,7 @@ class Tickets:
         """Return the warning that draws are still out, if there are any."""
         if not self._out:
             return []
-        return [f"missing: the draws of tickets {few(sorted(self._out))}, which are still out"]
+        return [f"the draws of tickets {few(sorted(self._out))} are missing: they are still out"]
 
 
 def few(things: Collection[Any]) -> str:

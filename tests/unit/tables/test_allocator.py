@@ -117,7 +117,7 @@ def test_a_ticket_told_twice_is_refused() -> None:
     table = cr.Allocator(["a", "b"], rng=7)
     batch = table.ask()
     table.tell(batch, [1.0])
-    with pytest.raises(cr.PlanError, match="ticket 0 was told already; none is out"):
+    with pytest.raises(cr.PlanError, match="ticket 0 was told already; no ticket is out"):
         table.tell(batch, [1.0])
     assert table.result().draws == 1
 
@@ -165,7 +165,9 @@ def test_draws_that_are_no_draws_are_refused_and_may_be_told_again(bad: Any) -> 
 def test_a_plan_that_counts_costs_must_be_told_them(unit: str) -> None:
     table = cr.Allocator(["a", "b"], rng=7, unit=unit)
     batch = table.ask()
-    with pytest.raises(cr.ArmError, match=rf"arm 'a', ticket 0: .*unit is {unit}.*needs the costs"):
+    with pytest.raises(
+        cr.ArmError, match=rf"arm 'a', ticket 0: .*unit of the plan is {unit}: .*needs costs"
+    ):
         table.tell(batch, [1.0])
     for bad in (0, -1, np.nan, [1.0, 2.0]):
         with pytest.raises(cr.ArmError, match="arm 'a', ticket 0: reported"):
@@ -218,7 +220,7 @@ def test_a_result_counts_what_arrived_early_and_says_what_is_missing() -> None:
     result = table.result()
     assert (result.draws, result.value) == (2, 3.0)
     assert result.history.ticket.tolist() == [1, 2]
-    assert any("missing: the draws of tickets 0," in warning for warning in result.warnings)
+    assert any("the draws of tickets 0 are missing" in warning for warning in result.warnings)
     table.tell(first, [0.0])
     assert table.result().value == 2.0
 
@@ -319,10 +321,10 @@ def told(table: cr.Allocator, tickets: int) -> list[cr.Outcome]:
 def test_outcomes_are_restored_in_ticket_order_only() -> None:
     outcomes = told(cr.Allocator(["a", "b"], rng=7), 3)
     table = cr.Allocator(["a", "b"], rng=7)
-    with pytest.raises(cr.PlanError, match="ticket 1 cannot be restored before 0"):
+    with pytest.raises(cr.PlanError, match="ticket 1 cannot be restored before ticket 0"):
         restore(table, outcomes[1])
     restore(table, outcomes[0])
-    with pytest.raises(cr.PlanError, match="ticket 0 cannot be restored before 1"):
+    with pytest.raises(cr.PlanError, match="ticket 0 cannot be restored before ticket 1"):
         restore(table, outcomes[0])
 
 
@@ -419,9 +421,9 @@ def test_a_decision_takes_no_step_for_each_of_ten_thousand_arms(policy: str) -> 
 
 def test_a_plan_and_a_policy_that_contradict_each_other_are_refused() -> None:
     plan = cr.Plan(names=("a", "b"), seed=7)
-    with pytest.raises(cr.PlanError, match="the plan has another name"):
+    with pytest.raises(cr.PlanError, match="the plan has a different name"):
         cr.Allocator(plan, policy="uniform")
-    with pytest.raises(cr.PlanError, match="the plan has another combine"):
+    with pytest.raises(cr.PlanError, match="the plan has a different combine"):
         cr.Allocator(plan, combine="mean")
     assert cr.Allocator(plan, policy="variance-thompson", combine="guarded").plan is plan
 
@@ -429,7 +431,7 @@ def test_a_plan_and_a_policy_that_contradict_each_other_are_refused() -> None:
 def test_told_costs_are_counted_or_refused_but_not_ignored() -> None:
     table = cr.Allocator(["a"], rng=7)
     batch = table.ask()
-    with pytest.raises(cr.PlanError, match="say unit='cost' to count"):
+    with pytest.raises(cr.PlanError, match="give unit='cost' to count"):
         table.tell(batch, [1.0], [5.0])
     table = cr.Allocator(["a"], rng=7, unit="cost")
     table.tell(table.ask(), cr.Draws([1.0], [5.0]))

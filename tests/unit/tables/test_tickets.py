@@ -62,8 +62,8 @@ def test_what_is_not_told_yet_is_taken_from_what_is_left() -> None:
     ("told", "message"),
     [
         (outcome(1), "ticket 1 was never asked for; the tickets that are out are 0"),
-        (outcome(0, "b"), "ticket 0 asked for 4 draws of 'a', told were 4 of 'b'"),
-        (outcome(0, size=3), "ticket 0 asked for 4 draws of 'a', told were 3 of 'a'"),
+        (outcome(0, "b"), "ticket 0 asked for 4 draws of 'a', but 4 draws of 'b' were told"),
+        (outcome(0, size=3), "ticket 0 asked for 4 draws of 'a', but 3 draws of 'a' were told"),
     ],
 )
 def test_what_was_not_asked_for_is_refused_and_nothing_changes(
@@ -75,16 +75,16 @@ def test_what_was_not_asked_for_is_refused_and_nothing_changes(
         tickets.arrive(told)
     tickets.arrive(outcome(0))
     assert [one.ticket for one in tickets.in_order()] == [0]
-    with pytest.raises(cr.PlanError, match="ticket 0 was told already; none is out"):
+    with pytest.raises(cr.PlanError, match="ticket 0 was told already; no ticket is out"):
         tickets.arrive(outcome(0))
 
 
 def test_a_stored_outcome_is_asked_again_in_its_turn_and_for_an_arm_of_the_plan() -> None:
     tickets = Tickets(1)
     tickets.check_next(outcome(0), ["a"])
-    with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before 0"):
+    with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before ticket 0"):
         tickets.check_next(outcome(2), ["a"])
-    with pytest.raises(cr.PlanError, match="ticket 0 is of 'a', no arm of the plan"):
+    with pytest.raises(cr.PlanError, match="ticket 0 is of 'a', which is not an arm"):
         tickets.check_next(outcome(0), ["b"])
 
 
@@ -94,4 +94,4 @@ def test_the_warning_names_the_tickets_that_are_missing() -> None:
     for ticket in range(7):
         tickets.put_out(batch(ticket))
     (warning,) = tickets.missing()
-    assert warning == "missing: the draws of tickets 0, 1, 2, 3, 4, ..., which are still out"
+    assert warning == "the draws of tickets 0, 1, 2, 3, 4, ... are missing: they are still out"
