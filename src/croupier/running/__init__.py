@@ -1,1 +1,1 @@
-"""The loop and what is around it: settings, stopping rules, and the doors to a run."""
+"""The loop of a run, its settings and stopping rules, and the functions that start a run."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dealing", "deal", "estimate"]
 
-#: A run with fewer draws than this for each arm makes 2 first draws of each instead of 4.
+#: If a run has fewer draws per arm than this, every arm starts with 2 draws instead of 4.
 _SCARCE = 10
 
 
@@ -34,7 +34,7 @@ _SCARCE = 10
 class Dealing:
     """How a budget is dealt to independent arms, and how they become one estimate.
 
-    `table` has the fields of the plan that make another kind of table of them.
+    `table` has the fields of the plan that another kind of table needs.
     """
 
     policy: str | Policy = "auto"
@@ -71,7 +71,7 @@ def estimate(
     progress: bool | None = None,
     callback: Callable[[Progress], object] | None = None,
 ) -> Result:
-    """Spend a budget on several unbiased estimators of one quantity, most on the best of them.
+    """Spend a budget on several unbiased estimators of one quantity, most of it on the best one.
 
     Args:
         arms: A mapping name -> arm, or a sequence of named arms. An arm is a callable
@@ -80,35 +80,39 @@ def estimate(
         draws: Budget in draws, met exactly; every draw costs 1.
         seconds: Budget in wall time; costs are the measured times of the arms' calls.
         cost: Budget in the cost that the arms report with `Draws(values, costs)`.
-            At least one of the three is needed; the first that runs out stops the run.
-        atol: Stop when the half-width of the interval is at most this,
-        rtol: or at most this times the value (whichever is larger). With ``log=True`` both are
-            tolerances of the log: the half-width of `log_value` is to be at most the larger one.
+            Give at least one of `draws`, `seconds` and `cost`. The first one that runs out stops
+            the run.
+        atol: Stop when the half-width of the interval is at most max(atol, rtol * |value|).
+        rtol: See `atol`. With ``log=True`` both are tolerances of the log: the run stops when the
+            half-width of `log_value` is at most max(atol, rtol).
         confidence: The level of the interval.
-        anytime: Report an interval that holds at all times at once, whatever stopped the run.
-        policy: How the budget is dealt: a name of `croupier.policies`, or a policy.
+        anytime: Report an interval that holds at all times at once, for every reason to stop.
+        policy: How the budget is dealt: the name of a policy in `croupier.policies`, or a policy.
         combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
             function of the ledger.
-        objective: For vectors, the weight of each component's variance in the allocation; of its
-            relative variance, with ``log=True``.
-        log: The arms return logs of draws, -inf for zero, or `Draws(log_values=..., costs=...)`:
-            for quantities that are no double, such as the evidence e^-1000 of a model. The result
-            has `log_value`, `log_stderr` and `log_interval`.
-        batch: "growing", "one" for the paper's draw-by-draw loop, or a number: growing, from so
-            many draws in the first call of each arm, where a call costs far more than a draw.
+        objective: For vectors, the weight of each component's variance in the allocation. With
+            ``log=True``, the weight of its relative variance.
+        log: The arms return logs of draws (-inf for a draw of zero), or
+            `Draws(log_values=..., costs=...)`. Use it for quantities that do not fit into a
+            double, such as the evidence e^-1000 of a model. The result has `log_value`,
+            `log_stderr` and `log_interval`.
+        batch: "growing", or "one" for the paper's draw-by-draw loop. A number also means growing
+            batches, and the first call of each arm makes this number of draws. Give a number if a
+            call costs far more than a draw.
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
-        workers: The number of processes that draw; by default it is done right here.
-        executor: Who draws instead: an executor of ``concurrent.futures`` (threads, processes,
-            Dask, Ray, MPI), or a function that makes one, so that a broken one can be replaced.
-        width: How many batches may be out at once; it decides the result, which does not depend
-            on the number of workers. By default 1, and twice the number of workers if there are.
-        store: A path, or a `Store`: the file that the run survives in. The same call again goes
-            on where the last one ended, also with a larger budget or another tolerance; `rng` and
-            `width`, if they are left out, are those of the store.
-        progress: Show a progress bar; by default when somebody is watching.
-        callback: Called with a `Progress` after every batch; returning True stops the run.
+        workers: The number of processes that draw. By default, the arms draw in this process.
+        executor: Draws instead of these processes: an executor of ``concurrent.futures`` (threads,
+            processes, Dask, Ray, MPI), or a function that makes one. With a function, a broken
+            executor can be replaced.
+        width: How many batches may be out at once. The result depends on it, but not on the number
+            of workers. The default is 1, or twice the number of workers if there are workers.
+        store: A path or a `Store`: the file that the run survives in. The same call again continues
+            where the last one ended, also with a larger budget or another tolerance. If `rng` or
+            `width` is left out, the value in the store is used.
+        progress: Show a progress bar. By default, it is shown in a terminal or a notebook.
+        callback: Called with a `Progress` after every batch. If it returns True, the run stops.
 
     Returns:
         A `Result`: value, stderr, interval, one row per arm, warnings, history.
@@ -144,10 +148,10 @@ def estimate(
 
 
 def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result:
-    """Play a table of independent arms: what all doors that deal to arms have in common."""
+    """Play a table of independent arms, for every function that deals to arms."""
     for arm in arms:
         if not dealing.log and getattr(arm.draw, "logs", False):
-            raise PlanError(f"arm {arm.name!r} returns logs: say estimate(..., log=True)")
+            raise PlanError(f"arm {arm.name!r} returns logs: give estimate(..., log=True)")
     staff = settings.staff(arms)
     policy, combiner = as_policy(dealing.policy), as_combiner(dealing.combine)
     draws = settings.budget.draws

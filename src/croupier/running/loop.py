@@ -1,6 +1,6 @@
-"""The loop around a table, ask -> perform -> tell -> stop?, the run's clock, and what is around it.
+"""The loop around a table: ask -> perform -> tell -> stop?
 
-This is one way through the house for every table: settings, store, workers, progress, warnings.
+Every table is played by this code, with settings, clock, store, workers, progress and warnings.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MakeTable: TypeAlias = Callable[[Plan, Interval], Table]
 def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watch) -> Stop:
     """Play a table until a rule stops it or the budget buys nothing more.
 
-    Outcomes are told, and stops judged, once per ticket and in ticket order, before the ticket
-    `width` later is asked for; batches that are out when the run stops still count.
+    Outcomes are told in ticket order. The rule is applied once per ticket, before the ticket that
+    is `width` later is asked for. Batches that are out when the run stops still count.
     """
     progress = table.progress()
     stop: Stop | None = None
@@ -82,7 +82,7 @@ def conduct(
     settings: RunSettings,
     staff: Staff | None,
 ) -> Result:
-    """Play the table that `make` makes of a plan and an interval, with everything around it."""
+    """Play the table that `make` makes from a plan and an interval, with store and workers."""
     record = None if settings.store is None else _log(settings)
     if record is not None:
         plan = record.plan_for(plan, seed=settings.seeded, width=settings.width is not None)
@@ -99,7 +99,7 @@ def conduct(
             engine = Recorded(performing, record, time.perf_counter)
             stopped = loop(table, engine, settings.budget, settings.rule(), watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
-            table.interval = ManyLooks()  # the callback has looked, and more than once
+            table.interval = ManyLooks()  # the callback has looked more than once
         result = table.result()
         said = _warnings(result, stopped, settings)
         elapsed = engine.clock()
@@ -120,20 +120,20 @@ def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff
 
 
 def _log(settings: RunSettings) -> Log:
-    from croupier.store.log import Log, as_store  # sqlite, only where it is wanted
+    from croupier.store.log import Log, as_store  # only a run with a store loads sqlite
 
     assert settings.store is not None
     return Log(as_store(settings.store))
 
 
 def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
-    """Return what a result warns of, and what the way in which the run ended adds to that."""
+    """Return the warnings of a result, and the warnings about how the run ended."""
     said = [*result.warnings, *_relative_to_zero(result, settings.tolerance)]
     if stopped == "callback" and not settings.anytime:
-        way_out = "; anytime=True does" if kind_of(result.plan.table).anytime else ""
+        way_out = "; anytime=True gives one that is" if kind_of(result.plan.table).anytime else ""
         said.append(
-            "a callback stopped the run: the interval allows for many looks at a precision, "
-            f"but not for every reason to stop{way_out}"
+            "a callback stopped the run: the interval is valid if you stop because the error is "
+            f"small enough, but not for every reason to stop{way_out}"
         )
     if stopped == "interrupted":
         said.insert(0, "the run was interrupted: its budget is not used up")
@@ -142,7 +142,7 @@ def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]
 
 def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
     low, high = result.interval
-    if result.plan.log:  # there, both tolerances are relative
+    if result.plan.log:  # then both tolerances are relative
         return []
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
     if not tolerance.rtol or tolerance.atol or not around_zero:
@@ -154,7 +154,7 @@ def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
 
 
 def _callers() -> int:
-    """Return the stack level of the line that called croupier, for a warning to point at."""
+    """Return the stack level of the line that called croupier: a warning points at it."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__package__")):
         frame, level = frame.f_back, level + 1

@@ -27,7 +27,7 @@ __all__ = ["merge"]
 
 Run: TypeAlias = Result | StoredRun | Store | str | os.PathLike[str]
 
-#: Runs that disagree this clearly do not do so by chance.
+#: Below this p-value, the runs do not disagree by chance.
 _CLEARLY: Final = 1e-3
 
 
@@ -40,19 +40,19 @@ def merge(
 ) -> Result:
     """Merge independent runs of one quantity into one estimate, and test whether they agree.
 
-    Runs of the same arms (names, versions, unit, combiner) are put together arm by arm, as if
-    they had been one run: every draw counts as it would have there. Runs of different arms are
-    weighted by what is known of their precision, each run a row of the result.
+    Runs of the same arms (names, versions, unit, combiner) are merged arm by arm: every draw
+    counts as it would in one long run. Runs of different arms are weighted by their known
+    precision, and each run is a row of the result.
 
     Args:
         runs: Results, stored runs, or paths of stores; two or more.
         confidence: The level of the interval; by default that of the runs.
-        combine: Needed where the runs were combined by a function of your own.
-        same_seed: Merge runs with the same seed too. Their draws are the same numbers, not
-            independent ones: only for runs whose arms do not use the generator they are given.
+        combine: Needed if the runs were combined by your own function.
+        same_seed: Also merge runs with the same seed. Usually such runs have the same draws and
+            are not independent. Use it only if the arms do not use the generator that they get.
 
     Returns:
-        A `Result`; its `runs` has the seeds, the estimates, and the p-value of the agreement. The
+        A `Result`. Its `runs` has the seeds, the estimates and the p-value of the agreement. Its
         interval is of the widest kind among the runs.
 
     >>> import croupier as cr
@@ -63,7 +63,7 @@ def merge(
     (2000, 0.7, True)
     """
     if isinstance(runs, str | os.PathLike | Result | StoredRun | Store):
-        raise PlanError(f"merge takes a sequence of runs, got one: {runs!r}")
+        raise PlanError(f"merge takes a sequence of runs, got a single run: {runs!r}")
     results = [_result(run, combine) for run in runs]
     _check(results, same_seed)
     level = _confidence(results, confidence)
@@ -93,13 +93,15 @@ def merge(
     )
 
 
-# -- at the door
+# -- what is given
 
 
 def _result(run: Any, combine: Combiner | None) -> Result:
     if isinstance(run, Result):
         if run.runs is not None:
-            raise PlanError("merge takes single runs: merge all of them at once")
+            raise PlanError(
+                "merge takes single runs, got a merged result: merge all single runs at once"
+            )
         return run
     if isinstance(run, StoredRun):
         return run.result()
@@ -115,17 +117,17 @@ def _check(results: Sequence[Result], same_seed: bool) -> None:
         raise PlanError(f"merge needs at least two runs, got {len(results)}")
     shapes = [np.shape(one.value) for one in results]
     if len(set(shapes)) > 1:
-        raise PlanError(f"the runs estimate quantities of different shapes: {shapes}")
+        raise PlanError(f"the runs must estimate quantities of one shape, got {shapes}")
     if len({one.plan.log for one in results}) > 1:
         raise PlanError(
-            "some of the runs are runs of logs, some are not: run all with log=True, or none"
+            "some runs were made with log=True and some without: make all of them the same way"
         )
     seen: dict[int, int] = {}
     for number, one in enumerate(results, 1):
         if one.seed in seen and not same_seed:
             raise PlanError(
                 f"runs {seen[one.seed]} and {number} have the same seed {one.seed}: they are not "
-                "independent; give every run its own rng=, or say same_seed=True"
+                "independent; give every run its own rng=, or give same_seed=True"
             )
         seen.setdefault(one.seed, number)
 
@@ -135,12 +137,12 @@ def _confidence(results: Sequence[Result], confidence: float | None) -> float:
         return fraction_of("confidence", confidence)
     levels = sorted({one.confidence for one in results})
     if len(levels) > 1:
-        raise PlanError(f"the runs have different levels, {levels}: give confidence=")
+        raise PlanError(f"the runs have different confidence levels, {levels}: give confidence=")
     return levels[0]
 
 
 def _arms(plan: Plan) -> tuple[Any, ...]:
-    """Return what must be the same for draws of two runs to be draws of the same arms."""
+    """Return what two runs must have in common to be runs of the same arms."""
     return (
         plan.table, plan.settings, plan.names, plan.versions, plan.unit, plan.combine, plan.log,
     )  # fmt: skip
@@ -149,8 +151,8 @@ def _arms(plan: Plan) -> tuple[Any, ...]:
 def _widest(intervals: Sequence[Interval]) -> Interval:
     """Return the widest kind of interval among the runs.
 
-    One run after the other is one long run, and the end of the last one a time to stop at that
-    nothing but the past has decided: what holds at all such times holds there.
+    The runs, one after the other, are one long run. Only its past decides when it ends. So an
+    interval that is valid for every such end is valid for the merged runs.
     """
     for one in intervals:
         if isinstance(one, Anytime) and one.rho2 is not None:
@@ -169,26 +171,26 @@ def _disagreement(p: Floats) -> list[str]:
     shown = f"p = {low:.1g}" if low > 1e-99 else "p < 1e-99"
     return [
         f"the runs disagree ({shown}): they do not estimate the same quantity, or at least one of "
-        "them is biased, and so may the answer be"
+        "them is biased; the merged estimate may be biased too"
     ]
 
 
 def _short(results: Sequence[Result]) -> list[str]:
-    """Warn of many short runs: a bias of order 1/n, which all of them share, does not average out.
+    """Warn about many short runs: they share a bias of order 1/n, which does not average out.
 
-    It is about sqrt(R/n) standard errors of R merged runs of n draws.
+    For R merged runs of n draws it is about sqrt(R/n) standard errors.
     """
     fewest = min(one.draws for one in results)
     if 10 * len(results) <= fewest:
         return []
     return [
-        f"{len(results)} runs, the shortest of {fewest} draws: what a short run is biased by, the "
-        "mean of many is biased by too, and the error bar does not show it; merge longer runs"
+        f"{len(results)} runs, the shortest of {fewest} draws: a short run has a small bias, the "
+        "mean of many has the same bias, and the error bar does not show it; merge longer runs"
     ]
 
 
 def _of_runs(results: Sequence[Result], merged: Result) -> list[str]:
-    """Return what the runs themselves warn of, once each, with the runs that do."""
+    """Return the warnings of the single runs, each one once, with the numbers of its runs."""
     found: dict[str, list[str]] = {}
     for number, one in enumerate(results, 1):
         for warning in one.warnings:

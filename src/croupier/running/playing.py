@@ -1,4 +1,4 @@
-"""play: a run at a table of one's own, with workers, store, stops and views like any other."""
+"""play: a run at your own table, with workers, store, stops and views like any other run."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def play(
     settings: Mapping[str, Any] | None = None,
     **options: Unpack[Options],
 ) -> Result:
-    """Play a table of your own: the same loop, workers, store, stops and views as `estimate`.
+    """Play your own table, with the same loop, workers, store, stops and views as `estimate`.
 
     Args:
-        table: The name of a registered kind of table, or a table. Only a kind that is registered
-            can be read back from a store: see `croupier.tables.base.register`.
+        table: The name of a registered kind of table, or a table. Only a registered kind can be
+            read back from a store: see `croupier.tables.base.register`.
         arms: As in `estimate`.
-        draws: Budget in draws; or `seconds`, or `cost`, among the options.
-        settings: What a kind of table needs to know, as plain data; its plan records it.
-        **options: Budgets, tolerances, ``rng=``, ``workers=``, ``store=`` and all the rest, as in
-            `estimate`. A table that is made already has its own seed, width, confidence and clock.
+        draws: Budget in draws. You can also give `seconds` or `cost`.
+        settings: The settings of this kind of table, as plain data. The plan records them.
+        **options: Budgets, tolerances, ``rng=``, ``workers=``, ``store=`` and all other options of
+            `estimate`. An existing table has its own seed, width, confidence and clock.
 
     Returns:
-        What the table's `result` returns, with why and when the run stopped.
+        The result of the table, with the reason why the run stopped and with its time.
 
     >>> import croupier as cr
     >>> table = cr.Allocator(["rough", "fine"], policy="uniform", rng=7)
@@ -54,16 +54,18 @@ def play(
     lacking = [name for name in _NEEDED if not hasattr(table, name)]
     if lacking:
         raise PlanError(
-            f"table must be the name of a kind, or a table; {table!r} has no {', '.join(lacking)}"
+            f"table must be a kind of table or a table; {table!r} has no {', '.join(lacking)}"
         )
     own = {"rng", "width", "confidence", "clock"} & set(options)
     if own or settings is not None:
         given = ", ".join(sorted({*own, *([] if settings is None else ["settings"])}))
-        raise PlanError(f"the table has its own {given}: leave them out, or name a kind of table")
+        raise PlanError(
+            f"the table has its own {given}: leave this out, or give the name of a kind of table"
+        )
     return _play_table(table, named, around)
 
 
-#: What the loop reads of a table.
+#: The attributes of a table that the loop uses.
 _NEEDED = ("plan", "tickets", "interval", "ask", "tell", "ask_again", "progress", "result")
 
 
@@ -95,16 +97,19 @@ def _play_table(table: Table, arms: tuple[Arm, ...], around: RunSettings) -> Res
     plan, names = table.plan, {str(arm.name) for arm in arms}
     if names != set(plan.names):
         differing = ", ".join(sorted(names ^ set(plan.names)))
-        raise PlanError(f"the arms must be those of the table; only in one of them: {differing}")
+        raise PlanError(f"arms must have the same names as in the table; not in both: {differing}")
     if plan.unit != around.budget.unit:
         raise PlanError(
-            f"the unit of the table is {plan.unit}, and the budget is in {around.budget.unit}: "
+            f"the unit of the table is {plan.unit}, but the budget is in {around.budget.unit}: "
             "give a budget in the unit of the table"
         )
 
     def make(planned: Plan, interval: Interval) -> Table:
         if planned != plan:
-            raise PlanError("the store has another seed or width: name a kind of table to go on")
+            raise PlanError(
+                "the store has another seed or width than the table: give the name of a kind of "
+                "table to continue the stored run"
+            )
         if around.tolerance.given or around.anytime:
             table.interval = interval
         return table

@@ -1,7 +1,7 @@
-"""The settings of a run: one frozen object, made and checked once at the door.
+"""The settings of a run: one frozen object, made and checked once, when the run is called.
 
-What decides the numbers of a run goes into its plan. The rest is here: when it stops, who draws,
-where it is stored and who watches.
+The plan has everything that decides the numbers of a run. The rest is only here: when the run
+stops, which processes draw, where it is stored and how its progress is shown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
 
 
 class ArmOptions(Options, total=False):
-    """Those of a run of independent arms, except policy and combiner."""
+    """The keyword arguments of a run of independent arms, except policy and combiner."""
 
     draws: float | None
     objective: Sequence[float] | None
@@ -67,7 +67,7 @@ class ArmOptions(Options, total=False):
 
 @dataclass(frozen=True)
 class Budget:
-    """What a run may use up, and in which unit it economises."""
+    """What a run may spend, and the unit of its costs."""
 
     draws: int | None
     seconds: float | None
@@ -75,16 +75,16 @@ class Budget:
 
     @property
     def unit(self) -> Unit:
-        """What you budget is what it economises: seconds, then cost, then draws."""
+        """The unit of the costs: seconds if they are given, otherwise cost, otherwise draws."""
         if self.seconds is not None:
             return "seconds"
         return "draws" if self.cost is None else "cost"
 
     def left(self, progress: Progress, seconds: float) -> tuple[int | None, float | None]:
-        """Return the draws and the cost that are left; for seconds, what arms can make of them."""
+        """Return the draws and the cost that are left; for seconds, the time left for the arms."""
         draws = None if self.draws is None else self.draws - progress.draws
         if self.seconds is not None:
-            # A second of the run is less than a second of the arms, on either clock.
+            # A second of the run is not a second in the arms, with either clock.
             rate = progress.cost / seconds if progress.cost else 1.0
             return draws, (self.seconds - seconds) * rate
         return draws, None if self.cost is None else self.cost - progress.cost
@@ -96,7 +96,7 @@ class Budget:
         return max(u / limit for u, limit in zip(used, limits, strict=True) if limit is not None)
 
     def rules(self) -> list[Rule]:
-        """Return the rules that stop a run which has used up its budget."""
+        """Return the rules that stop a run when its budget is used up."""
         rules = []
         if self.draws is not None:
             rules.append(out_of_draws(self.draws))
@@ -109,7 +109,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How short an interval stops a run: half-width <= max(atol, rtol |value|); None: not given."""
+    """A run stops if half-width <= max(atol, rtol |value|); None means not given."""
 
     atol: float | None = None
     rtol: float | None = None
@@ -120,13 +120,13 @@ class Tolerance:
         return self.atol is not None or self.rtol is not None
 
     def rules(self) -> list[Rule]:
-        """Return the rule that stops a run which is precise enough."""
+        """Return the rule that stops a run when it is precise enough."""
         return [precise(self.atol or 0.0, self.rtol or 0.0)] if self.given else []
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Everything around a run. `seed` is a new one, and `width` the default, if none was given."""
+    """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False."""
 
     budget: Budget
     tolerance: Tolerance
@@ -144,13 +144,13 @@ class RunSettings:
 
     @property
     def interval(self) -> Interval:
-        """The interval that allows for the way in which the run may stop."""
+        """The interval that is valid for the way in which the run may stop."""
         if self.anytime:
             return Anytime()
         return ManyLooks() if self.tolerance.given else FixedSize()
 
     def of(self, plan: Plan) -> RunSettings:
-        """Return these settings with the seed and the width of a plan that is made already."""
+        """Return these settings with the seed and the width of an existing plan."""
         return replace(self, seed=plan.seed, seeded=True, width=plan.width)
 
     def rule(self) -> Rule:
@@ -159,13 +159,13 @@ class RunSettings:
         return any_of(*watched, *self.tolerance.rules(), *self.budget.rules())
 
     def staff(self, arms: Sequence[Arm]) -> Staff | None:
-        """Return who performs the batches; None for this process."""
+        """Return the staff that performs the batches; None means this process."""
         if self.workers is None and self.executor is None:
             for arm in arms:
                 if arm.timeout is not None:
                     raise PlanError(
-                        f"arm {arm.name!r} has a timeout, and only a batch in another process can "
-                        "be ended when it hangs: give workers=1, or more"
+                        f"arm {arm.name!r} has a timeout, but only a batch in another process can "
+                        "be stopped when it hangs: give workers=1 or more"
                     )
             return None
         from croupier.engines.executors import staff_of
@@ -173,7 +173,7 @@ class RunSettings:
         return staff_of(self.workers, self.executor, self.width)
 
     def plan(self, arms: Sequence[Arm], staff: Staff | None, **fields: Any) -> Plan:
-        """Return the plan of a run with these settings, its arms, and fields of its table."""
+        """Return the plan of a run with these settings, these arms and the fields of its table."""
         return Plan(
             names=tuple([str(arm.name) for arm in arms]),
             seed=self.seed,
@@ -185,16 +185,16 @@ class RunSettings:
         )
 
 
-#: What every run has, at any table.
+#: The options of every run, at any table.
 _EVERY_RUN: Final = frozenset({"draws", *Options.__annotations__})
 
 
 def split_options(
     function: str, given: ArmOptions, own: Sequence[str] = ()
 ) -> tuple[RunSettings, dict[str, Any]]:
-    """Return the settings of a run, and what else was given to a function of independent arms.
+    """Return the settings of a run, and the other options of a function of independent arms.
 
-    `own` are the arguments of the function that have names: any other name is an error.
+    `own` has the named arguments of the function. Any other name is an error.
     """
     known_settings(function, given, (*own, *ArmOptions.__annotations__))
     around: dict[str, Any] = {k: value for k, value in given.items() if k in _EVERY_RUN}
@@ -202,7 +202,7 @@ def split_options(
 
 
 def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSettings:
-    """Check the options of a run, once, and return them as its settings.
+    """Check the options of a run once, and return them as its settings.
 
     >>> settings_of(draws=1e4, rng=7).budget
     Budget(draws=10000, seconds=None, cost=None)

@@ -1,4 +1,4 @@
-"""Stopping rules: progress in, a reason to stop or None out. `any_of` composes them."""
+"""Stopping rules: functions from the progress to a reason to stop, or to None."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rule: TypeAlias = Callable[[Progress], Stop | None]
 
 
 def any_of(*rules: Rule) -> Rule:
-    """Stop for the first of several reasons.
+    """Stop when the first of several rules says so.
 
     >>> rule = any_of(out_of_draws(100), out_of_time(5.0))
     >>> rule(
@@ -54,7 +54,9 @@ def out_of_cost(cost: float) -> Rule:
 
     def rule(progress: Progress) -> Stop | None:
         if not progress.reported:
-            raise PlanError("cost= is a budget, but the arms report none: see cr.Draws(costs=)")
+            raise PlanError(
+                "cost= is a budget, but no arm reports costs: return cr.Draws(values, costs)"
+            )
         return "cost" if progress.reported >= cost else None
 
     return rule
@@ -68,7 +70,7 @@ def out_of_time(seconds: float) -> Rule:
 def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
     """Stop when every component's half-width is at most max(atol, rtol |value|).
 
-    Of a run of logs, when that of the log is at most max(atol, rtol): relative to the value.
+    In a run of logs, stop when the half-width of the log is at most max(atol, rtol).
     """
 
     def rule(progress: Progress) -> Stop | None:
@@ -88,7 +90,7 @@ def asked_to(callback: Callable[[Progress], object]) -> Rule:
     """Call the user's function after every told ticket; stop when it returns True."""
 
     def rule(progress: Progress) -> Stop | None:
-        _ = progress.value  # made now, so that it can be read at any time later
+        _ = progress.value  # make the estimate now, so that it can be read at any later time
         answer = callback(progress)
         return "callback" if isinstance(answer, bool | np.bool_) and answer else None
 

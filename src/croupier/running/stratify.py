@@ -28,23 +28,24 @@ def stratify(
     policy: str | Policy = MCUCB.name,
     **settings: Unpack[ArmOptions],
 ) -> Result:
-    """Spend a budget on strata with known weights, most where it takes most from the error.
+    """Spend a budget on strata with known weights, most of it where it reduces the error most.
 
-    The estimate is mu = sum w_k mu_k, the weighted sum of the means of the strata, which are
-    quantities of their own; its standard error is sqrt(sum w_k^2 s_k^2/n_k).
+    Each stratum has its own mean mu_k. The estimate is their weighted sum mu = sum w_k mu_k. Its
+    standard error is sqrt(sum w_k^2 s_k^2/n_k).
 
     Args:
-        strata: As the arms of `estimate`: each draws from one stratum only.
-        weights: The probability of each stratum, by name or in the order of the strata; above 0,
-            with the sum 1.
+        strata: Like the arms of `estimate`. Each of them draws from one stratum only.
+        weights: The probability of each stratum, by name or in the order of the strata. All
+            are above 0, and their sum is 1.
         policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
-            or a policy of your own. The others look for one best arm, which strata do not have.
-        **settings: Budgets, tolerances and all the rest as in `estimate`, but for `combine`.
+            or your own policy. The other policies look for one best arm, which strata do not have.
+        **settings: Budgets, tolerances and all other options of `estimate`, except `combine`.
 
     Returns:
-        A `Result`. Its rows have the weights of the strata, and as efficiency what one more draw
-        of a stratum would add to the precision, per cost, relative to the best: all are 1 where
-        the allocation is optimal. See also `croupier.running.stratify.regret`.
+        A `Result`. Its rows have the weights of the strata. The efficiency of a stratum is what
+        one more draw would add to the precision, per cost, relative to the best stratum. All
+        efficiencies are 1 if the allocation is optimal. See also
+        `croupier.running.stratify.regret`.
 
     >>> import croupier as cr
     >>> def low(rng, size):
@@ -61,7 +62,9 @@ def stratify(
     around, own = split_options("stratify", settings, ("policy",))
     combiner = Stratified(_in_order(named, weights))
     if len(combiner.weights) != len(named):
-        raise PlanError(f"weights needs one entry per arm, {len(named)}, got {combiner.weights!r}")
+        raise PlanError(
+            f"weights must have one entry per arm ({len(named)} in all), got {combiner.weights!r}"
+        )
     table = strata_of(combiner.weights)
     return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
 
@@ -72,16 +75,18 @@ def _in_order(strata: Sequence[Arm], weights: Any) -> tuple[float, ...]:
         if differing := set(names) ^ set(weights):
             raise PlanError(
                 f"weights must have the names of the strata, {', '.join(names)}; "
-                f"only in one of them: {', '.join(sorted(map(str, differing)))}"
+                f"not in both: {', '.join(sorted(map(str, differing)))}"
             )
         return tuple(weights[name] for name in names)
     if weights is None or isinstance(weights, str):
-        raise PlanError(f"weights must be one number for each of {', '.join(names)}: {weights!r}")
+        raise PlanError(
+            f"weights must be one number for each of {', '.join(names)}, got {weights!r}"
+        )
     return weights  # type: ignore[no-any-return]  # checked where they are used
 
 
 class _Known(NamedTuple):
-    """What a result knows of its strata, (K,) each."""
+    """What a result knows about its strata, arrays of shape (K,)."""
 
     draws: Floats
     price: Floats
@@ -92,17 +97,17 @@ def _known(result: Result) -> _Known:
     ledger, plan = result.basis.ledger, result.plan
     weights = plan.settings.get("weights")
     if weights is None:
-        raise PlanError(f"this is for the results of stratify, got a result of {plan.table!r}")
+        raise PlanError(f"result must be a result of cr.stratify, got a result of {plan.table!r}")
     s2 = ledger.variance
     s = np.sqrt(s2 @ objective_weights(plan, ledger, s2))
     return _Known(ledger.count, ledger.price, np.array(weights) * s)
 
 
 def optimal_shares(result: Result) -> dict[str, float]:
-    """Return the shares of the cost that were optimal: ~ w_k s_k sqrt(c_k), c_k cost per draw.
+    """Return the optimal shares of the cost: ~ w_k s_k sqrt(c_k), with c_k the cost per draw.
 
-    Neyman's allocation (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.5), with the
-    standard deviations and costs that the run itself found; NaN while no stratum has varied.
+    This is Neyman's allocation (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.5), with
+    the standard deviations and costs that the run itself found. It is NaN if no stratum has varied.
 
     >>> import croupier as cr
     >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
@@ -120,9 +125,10 @@ def optimal_shares(result: Result) -> dict[str, float]:
 def regret(result: Result) -> float:
     """Return how much more variance the estimate has than with the optimal static allocation.
 
-    C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with C = sum n_k c_k the cost (the
-    draws, where each costs 1): 0 is the best, 0.05 is 5 % more. In hindsight, with the standard
-    deviations and costs that the run itself found; NaN while no stratum has varied.
+    It is C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with the cost C = sum n_k c_k
+    (the number of draws, if each costs 1). 0 is the best; 0.05 means 5 % more variance. The
+    standard deviations and costs are those that the run itself found. It is NaN if no stratum has
+    varied.
 
     >>> import croupier as cr
     >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
@@ -133,5 +139,5 @@ def regret(result: Result) -> float:
     best = float(part @ np.sqrt(price)) ** 2
     if not best or not n.all():
         return float("nan")
-    # By Cauchy's inequality never below 0, but for rounding.
+    # By Cauchy's inequality this is never below 0, except by rounding.
     return max(float((n @ price) * (np.square(part) / n).sum()) / best - 1, 0.0)

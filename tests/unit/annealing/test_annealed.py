@@ -509,7 +509,7 @@ def test_functions_that_write_to_their_points_do_not_move_the_chains() -> None:
 
 def test_an_arm_of_logs_is_not_averaged_as_if_it_were_none() -> None:
     arm = ais(lambda x: -(x**2).sum(axis=1), st.norm(0, 1), temperatures=3, name="mine")
-    with pytest.raises(cr.PlanError, match="arm 'mine' returns logs: say estimate"):
+    with pytest.raises(cr.PlanError, match="arm 'mine' returns logs: give estimate"):
         cr.estimate([arm], draws=100, rng=1)
 
 

@@ -210,7 +210,9 @@ def test_the_interval_is_of_the_widest_kind() -> None:
 
 def test_levels_must_be_the_same_or_given() -> None:
     several = [*runs(1, confidence=0.9), *runs(1, first=2)]
-    with pytest.raises(cr.PlanError, match=r"different levels, \[0.9, 0.95\]: give confidence="):
+    with pytest.raises(
+        cr.PlanError, match=r"different confidence levels, \[0.9, 0.95\]: give confidence="
+    ):
         cr.merge(several)
     merged = cr.merge(several, confidence=0.99)
     assert merged.confidence == merged.plan.confidence == 0.99
@@ -238,7 +240,7 @@ def test_of_runs_that_never_varied_nothing_can_be_tested() -> None:
     assert merged.runs.agreement is None
     assert merged.value == 1.0
     assert "agreement of the runs: not testable" in str(merged)
-    assert any("no arm has varied" in doubt for doubt in merged.warnings)
+    assert any("no arm has varied" in text for text in merged.warnings)
 
 
 def test_the_agreement_of_two_runs_is_welchs_t_test() -> None:
@@ -258,10 +260,10 @@ def test_what_the_runs_warn_of_is_said_once_with_their_numbers() -> None:
     assert any(d.startswith("run") and "infinite" in d for d in merged.warnings)
 
 
-def test_many_short_runs_are_doubted() -> None:
+def test_many_short_runs_give_a_warning() -> None:
     merged = cr.merge(runs(20, draws=50))
-    assert any("20 runs, the shortest of 50 draws" in doubt for doubt in merged.warnings)
-    assert not any("the shortest of" in doubt for doubt in cr.merge(runs(3)).warnings)
+    assert any("20 runs, the shortest of 50 draws" in text for text in merged.warnings)
+    assert not any("the shortest of" in text for text in cr.merge(runs(3)).warnings)
 
 
 # -- what is refused
@@ -281,15 +283,15 @@ def test_what_cannot_be_merged_is_refused(tmp_path: Path) -> None:
         cr.merge([one])
     with pytest.raises(cr.PlanError, match="at least two runs, got 0"):
         cr.merge([])
-    with pytest.raises(cr.PlanError, match="a sequence of runs, got one"):
+    with pytest.raises(cr.PlanError, match="a sequence of runs, got a single run"):
         cr.merge(one)  # type: ignore[arg-type]
-    with pytest.raises(cr.PlanError, match="different shapes"):
+    with pytest.raises(cr.PlanError, match="quantities of one shape"):
         cr.merge([one, *two])
     with pytest.raises(cr.PlanError, match="results, stored runs and paths of stores, got 3"):
         cr.merge([one, 3])  # type: ignore[list-item]
-    with pytest.raises(cr.PlanError, match="merge all of them at once"):
+    with pytest.raises(cr.PlanError, match="merge all single runs at once"):
         cr.merge([cr.merge(runs(2)), one])
-    with pytest.raises(cr.StoreError, match="is not there"):
+    with pytest.raises(cr.StoreError, match="does not exist"):
         cr.merge([one, tmp_path / "nope.db"])
 
 

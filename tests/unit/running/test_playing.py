@@ -50,10 +50,10 @@ def test_a_kind_is_played_by_its_name(arms: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rng": 8}, "the table has its own rng: leave them out, or name a kind of table"),
+        ({"rng": 8}, "the table has its own rng: leave this out, or give the name of a kind"),
         ({"width": 2, "confidence": 0.9}, "the table has its own confidence, width"),
         ({"settings": {}}, "the table has its own settings"),
-        ({"seconds": 1.0}, "the unit of the table is draws, and the budget is in seconds"),
+        ({"seconds": 1.0}, "the unit of the table is draws, but the budget is in seconds"),
     ],
 )
 def test_what_the_table_has_already_is_refused(
@@ -64,7 +64,7 @@ def test_what_the_table_has_already_is_refused(
 
 
 def test_the_arms_must_be_those_of_the_table(arms: dict[str, Any]) -> None:
-    with pytest.raises(cr.PlanError, match="only in one of them: other"):
+    with pytest.raises(cr.PlanError, match="not in both: other"):
         cr.play(cr.Allocator([*arms, "other"], rng=7), arms, draws=100)
 
 
