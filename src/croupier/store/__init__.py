@@ -1,4 +1,4 @@
 """The store: the file that a run survives in, its one writer and its readers.
 
-Import from the modules: only a run that has a store loads sqlite.
+Import from the modules, so that only a run with a store loads sqlite.
 """

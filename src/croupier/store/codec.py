@@ -1,8 +1,8 @@
-"""Plain data to JSON and back, to the last bit. What it cannot hold it refuses; it runs nothing.
+"""Plain data to JSON and back, to the last bit. Other data is refused.
 
-Numbers, strings, lists, tuples, dicts and numpy arrays of numbers are written as they are. Of any
-other object only that it is *like* a known one: the same, or a tuple or dataclass of its class.
-A file holds no name of a class, and nothing in it decides which code runs.
+Numbers, strings, lists, tuples, dicts and numpy arrays of numbers are written as they are. Any
+other object must be *like* a known object: the same object, or a named tuple or dataclass of the
+same class. A file holds no names of classes, and nothing in it decides which code runs.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _LARGEST_ITEM: Final = 16
 
 
 class NotPlainError(TypeError):
-    """A thing that has no place in a store."""
+    """Data that cannot be stored."""
 
 
 def encoded(value: Any, like: Any = None) -> str:
-    """Return a value as JSON; `like` is a known value that it may have parts or classes of.
+    """Return a value as JSON; `like` is a known value with the same parts or classes.
 
     >>> encoded({"wins": 3, "mean": 0.1})
     '{"d": [["wins", 3], ["mean", {"f": "0x1.999999999999ap-4"}]]}'
@@ -39,11 +39,11 @@ def encoded(value: Any, like: Any = None) -> str:
     try:
         return json.dumps(_plain(value, like), ensure_ascii=False, allow_nan=False)
     except RecursionError:
-        raise NotPlainError("data nested too deeply, or in itself") from None
+        raise NotPlainError("data that is nested too deeply or contains itself") from None
 
 
 def decoded(text: str, like: Any = None) -> Any:
-    """Return the value that was encoded; ValueError if the text is anything else.
+    """Return the value that `encoded` has written; ValueError for any other text.
 
     >>> decoded(encoded((1.5, [None, "a"])))
     (1.5, [None, 'a'])
@@ -59,7 +59,7 @@ def _plain(value: Any, like: Any) -> Any:
     if value is None or kind in (bool, int):
         return value
     if kind is str:
-        value.encode()  # a lone surrogate is no text: UnicodeEncodeError, a ValueError
+        value.encode()  # a lone surrogate raises UnicodeEncodeError, a ValueError
         return value
     if kind is float:
         return {"f": value.hex() if math.isfinite(value) else struct.pack("<d", value).hex()}
@@ -115,7 +115,7 @@ def _value(plain: Any, like: Any) -> Any:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the names of the parts of a named tuple or a dataclass; none of anything else."""
+    """Return the names of the parts of a named tuple or a dataclass; () for anything else."""
     if isinstance(value, tuple):
         return tuple(getattr(value, "_fields", ()))
     if not is_dataclass(value) or any(not one.init for one in fields(value)):
@@ -129,7 +129,7 @@ def _frozen(value: Any) -> bool:
 
 
 def _each(like: Any, items: Any) -> list[Any]:
-    """Return what each item of a sequence is to be like: its counterpart, or the first there is."""
+    """Return the `like` of each item of a sequence: its counterpart, or the first in `like`."""
     if not isinstance(like, list | tuple) or not like:
         return [None] * len(items)
     return list(like) if len(like) == len(items) else [like[0]] * len(items)
@@ -148,10 +148,10 @@ def _key(key: Any) -> Any:
 def _numbers(numbers: Any) -> list[Any]:
     dtype = numbers.dtype
     if dtype.kind not in _KINDS or dtype.itemsize > _LARGEST_ITEM or dtype.names:
-        raise NotPlainError(f"an array of {dtype}, which are not numbers")
+        raise NotPlainError(f"an array of {dtype}, which is not a type of number")
     if dtype.kind == "f" and dtype.itemsize > 8:
         raise NotPlainError(f"an array of {dtype}, which other machines do not have")
-    # The order of memory is the order of a sum, and so a matter of bits.
+    # The order in memory decides the order of a sum, and so its last bits.
     order: Literal["C", "F"] = (
         "F" if numbers.flags.f_contiguous and not numbers.flags.c_contiguous else "C"
     )
@@ -162,13 +162,13 @@ def _numbers(numbers: Any) -> list[Any]:
 def _array(kind: str, order: str, shape: list[int], data: str) -> NDArray[Any]:
     dtype = np.dtype(str(kind))
     if dtype.kind not in _KINDS or dtype.str != kind or dtype.itemsize > _LARGEST_ITEM:
-        raise ValueError(f"no kind of number: {kind!r:.20}")
+        raise ValueError(f"{kind!r:.20} is not a type of number")
     if order not in ("C", "F") or not all(type(n) is int and n >= 0 for n in shape):
-        raise ValueError(f"no shape of an array: {shape!r:.50}")
+        raise ValueError(f"{shape!r:.50} is not the shape of an array")
     numbers = np.frombuffer(base64.b64decode(data, validate=True), dtype)
     if len(numbers) != math.prod(shape):
         raise ValueError(f"{len(numbers)} numbers for an array of the shape {shape!r:.50}")
-    native = numbers.astype(dtype.newbyteorder("="))  # a copy, which may be written to
+    native = numbers.astype(dtype.newbyteorder("="))  # a copy that may be changed
     return native.reshape(shape, order="F" if order == "F" else "C")
 
 

@@ -1,4 +1,4 @@
-"""What is in a store, table by table: read and checked; and how two runs differ."""
+"""Read and check the contents of a store, table by table; list how two runs differ."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ __all__ = [
     "snapshot_in",
 ]
 
-#: What a plan says of each arm by itself.
+#: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
                    "learns": "learns"}  # fmt: skip
 
 
 def contents_of(plan: Plan, learns: Collection[str]) -> dict[str, Any]:
-    """Return a plan, and which arms learn, as the plain data that JSON makes of it."""
+    """Return a plan, and which arms learn, as plain data that has gone through JSON."""
     planned: dict[str, Any] = json.loads(json.dumps(asdict(plan)))
     return {**planned, "learns": [name in learns for name in plan.names]}
 
 
 def run_row(path: Path, plan: Plan, learns: Collection[str]) -> tuple[Any, ...]:
-    """Return the row that says what is run."""
+    """Return the row with the plan of a run."""
     try:
         contents = contents_of(plan, learns)
     except (TypeError, ValueError) as error:
         raise StoreError(
-            f"{path} cannot hold the plan: {error}; the parameters of the policy must be numbers "
+            f"{path} cannot store the plan: {error}; the parameters of the policy must be numbers "
             "and strings"
         ) from error
     learning = json.dumps(contents.pop("learns"))
@@ -62,7 +62,7 @@ def contents_in(database: Database) -> dict[str, Any]:
     try:
         ((number, plan, learns, stored),) = rows
         if checksum("run", number, plan, learns) != stored:
-            raise ValueError("the plan does not have its checksum")
+            raise ValueError("the checksum of the plan is wrong")
         contents = {**json.loads(plan), "learns": json.loads(learns)}
         return upgrade.contents(contents) if database.version == 1 else contents
     except (ValueError, TypeError, KeyError) as error:
@@ -79,12 +79,12 @@ def plan_in(database: Database) -> Plan:
 
 
 def calls_in(database: Database) -> list[dict[str, Any]]:
-    """Return the calls of `estimate` that a store has seen: who, when, and how they ended."""
+    """Return the calls that wrote to a store: the process, the time, and how each call ended."""
     calls: list[dict[str, Any]] = []
     for number, content, stored in database.rows("SELECT * FROM calls ORDER BY id"):
         try:
             if checksum("calls", number, content) != stored or number != len(calls):
-                raise ValueError(f"call {number!r:.20} does not have its checksum")
+                raise ValueError(f"the checksum of call {number!r:.20} is wrong")
             call = json.loads(content)
             calls.append(_call(upgrade.call(call) if database.version == 1 else call))
         except (ValueError, TypeError, KeyError) as error:
@@ -97,9 +97,9 @@ def _call(call: Any) -> dict[str, Any]:
              "seconds": float, "warnings": list}  # fmt: skip
     for name, kind in kinds.items():
         if not isinstance(call[name], kind):
-            raise ValueError(f"a call with {name} = {call[name]!r:.50}")
+            raise ValueError(f"a call has {name} = {call[name]!r:.50}")
     if call["interval"]["name"] not in INTERVALS:
-        raise ValueError("an interval of no known kind")
+        raise ValueError("the kind of an interval is not known")
     return {name: call[name] for name in kinds}
 
 
@@ -122,7 +122,7 @@ def rows_in(database: Database, records: Records, told: int) -> Rows:
 
 
 def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Outcome]:
-    """Read the outcomes from a ticket on, a thousand at a time."""
+    """Read the outcomes, starting at the ticket `first`, a thousand at a time."""
     query = f"SELECT {DETAILS} FROM details WHERE ticket >= ? ORDER BY ticket LIMIT 1000"
     left = int((records.ticket >= first).sum())
     while left:
@@ -139,7 +139,7 @@ def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Ou
 def snapshot_in(database: Database) -> Mapping[str, str] | None:
     """Return the last snapshot, its parts still encoded; None if there is none.
 
-    Those of the first schema are of another shape: such a run is told everything again.
+    Snapshots of the first schema have another form: such a run is told everything again.
     """
     if database.version == 1:
         return None
@@ -147,7 +147,7 @@ def snapshot_in(database: Database) -> Mapping[str, str] | None:
     for ticket, content, stored in rows:
         try:
             if checksum("snapshots", ticket, content) != stored:
-                raise ValueError(f"the snapshot of ticket {ticket!r:.20} is not what it was")
+                raise ValueError(f"the checksum of the snapshot at ticket {ticket!r:.20} is wrong")
             parts: Mapping[str, str] = json.loads(content)
             return parts
         except (ValueError, TypeError) as error:

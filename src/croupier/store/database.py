@@ -1,7 +1,7 @@
-"""The file: sqlite, with a schema that is checked to the letter and a checksum in every row.
+"""The file: sqlite, with a schema that is checked exactly and a checksum in every row.
 
-Nothing in a file is trusted: neither triggers nor views, no types, no lengths. Whatever is wrong
-is a StoreError that names the file and the way out.
+Nothing in a file is trusted: no triggers, no views, no types and no lengths. Every fault raises a
+StoreError that names the file and the way out.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["Database", "Durability", "checksum", "damaged"]
 
 Durability: TypeAlias = Literal["full", "normal"]
 
-#: "crou", the version of the schema below, and those that can be read: see `upgrade`.
+#: The number "crou", the version of the schema below, and the versions that can be read.
 APPLICATION: Final = 0x63726F75
 VERSION: Final = 2
 READABLE: Final = (1, VERSION)
 
-#: `head` are the numbers of an outcome as little-endian doubles (see `records`); `details` is what
-#: few readers need, in a table of its own.
+#: `head` has the numbers of an outcome as little-endian doubles (see `records`). `details` is a
+#: separate table, because few readers need it.
 SCHEMA: Final = {
     "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, plan TEXT, arms TEXT, checksum INTEGER)",
     "calls": "CREATE TABLE calls (id INTEGER PRIMARY KEY, content TEXT, checksum INTEGER)",
@@ -39,17 +39,17 @@ SCHEMA: Final = {
     "checksum INTEGER)",
 }
 
-#: What Python's sqlite3 raises for a file that is not what it should be.
+#: What Python's sqlite3 raises for a damaged file.
 BROKEN: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, MemoryError)
 
 _SECONDS_TO_WAIT: Final = 5.0
 
-#: A file of so many bytes takes more than a second to look through.
+#: It takes more than a second to check a file of this many bytes.
 _LARGE: Final = 2**28
 
 
 def checksum(table: str, *parts: Any) -> int:
-    """Return the CRC-32 of a row of a table: it finds what an accident does to a file.
+    """Return the CRC-32 of a row of a table. It detects accidental changes of a file.
 
     >>> checksum("calls", 3, b"b") == checksum("calls", 3, b"c")
     False
@@ -65,15 +65,15 @@ def checksum(table: str, *parts: Any) -> int:
 
 
 def damaged(path: Path, what: object) -> StoreError:
-    """Return the error of a file that is not as croupier left it."""
+    """Return the error for a file that croupier cannot have written."""
     return StoreError(
         f"{path} is damaged, or not a store of croupier: {what}; "
-        "use a copy of it, or another store= to begin anew"
+        "use a copy of it, or give another store= to start again"
     )
 
 
 class Database:
-    """A connection to a store that has been looked through; as a context it closes itself."""
+    """A connection to a store that has been checked."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
@@ -82,7 +82,7 @@ class Database:
 
     @classmethod
     def create(cls, path: Path, durability: Durability, rows: dict[str, Sequence[Any]]) -> Database:
-        """Make a new store with its first rows, all at once or not at all."""
+        """Make a new store with its first rows, completely or not at all."""
         new = path.with_name(path.name + ".new")
         for left_over in (new, *_companions(new), *_companions(path)):
             left_over.unlink(missing_ok=True)
@@ -99,7 +99,7 @@ class Database:
                 connection.execute("COMMIT")
             finally:
                 connection.close()
-            os.replace(new, path)  # a store that is there is whole: an empty file is none
+            os.replace(new, path)  # so a store is always complete, never an empty file
         return cls.write(path, durability)
 
     @classmethod
@@ -107,8 +107,8 @@ class Database:
         """Open a store for its one writer."""
         database = cls._opened(path, _uri(path, mode="rw"))
         with database._closing_on_error(), cls._errors(path, "cannot be written"):
-            # Where there is no write-ahead log (network folders), sqlite keeps its journal: then
-            # a reader may have to wait a moment, and nothing else is different.
+            # In folders without a write-ahead log (network folders), sqlite keeps its journal.
+            # Then a reader may have to wait a moment. Nothing else is different.
             (mode,) = database._connection.execute("PRAGMA journal_mode = WAL").fetchone()
             database.mode = str(mode)
             database._connection.execute(f"PRAGMA synchronous = {durability}")
@@ -116,7 +116,7 @@ class Database:
 
     @classmethod
     def read(cls, path: Path, *, thoroughly: bool = True) -> Database:
-        """Open a store to look at it, at one moment, while somebody else may write."""
+        """Open a store to read it as it is now, while another process may write."""
         uri = _uri(path, mode="ro")
         return cls._opened(path, uri, "BEGIN", thoroughly=thoroughly)
 
@@ -128,7 +128,7 @@ class Database:
     @classmethod
     def _opened(cls, path: Path, uri: str, *first: str, thoroughly: bool = True) -> Database:
         if not path.is_file():
-            raise StoreError(f"{path} is not there, or no file: give the path of a store")
+            raise StoreError(f"{path} does not exist or is not a file: give the path of a store")
         with cls._errors(path, "cannot be read"):
             connection = sqlite3.connect(
                 uri, uri=True, isolation_level=None, timeout=_SECONDS_TO_WAIT
@@ -153,7 +153,7 @@ class Database:
             newer = "a newer" if version > VERSION else "another"
             raise StoreError(
                 f"{self.path} was written by {newer} version of croupier (schema {version}, this "
-                f"one reads {' and '.join(map(str, READABLE))}): use that version, or another "
+                f"one reads {' and '.join(map(str, READABLE))}): use that version, or give another "
                 "store="
             )
         self.version = version
@@ -164,10 +164,10 @@ class Database:
             odd += sorted(
                 name for name in found.keys() & SCHEMA.keys() if found[name] != SCHEMA[name]
             )
-            raise damaged(self.path, f"its tables are not croupier's ({', '.join(odd)})")
+            raise damaged(self.path, f"its tables are not those of croupier ({', '.join(odd)})")
         if not thoroughly:
             return
-        # Of a large file all but the details, which are read one by one, if at all.
+        # In a large file, the details are not checked here: they are checked when they are read.
         large = self.path.stat().st_size > _LARGE
         for what in [name for name in SCHEMA if name != "details"] if large else ["1"]:
             (answer,) = execute(f"PRAGMA quick_check({what})").fetchone()
@@ -175,9 +175,9 @@ class Database:
                 raise damaged(self.path, answer)
 
     def close(self) -> None:
-        """Close the file; what was committed is in it, and nothing of it beside it."""
+        """Close the file. Everything committed is in this file, and no other file remains."""
         with suppress(sqlite3.Error):
-            if self.mode == "wal":  # unless somebody reads it right now
+            if self.mode == "wal":  # fails while another process reads, and is ignored
                 self._connection.execute("PRAGMA busy_timeout = 0")
                 self._connection.execute("PRAGMA journal_mode = DELETE")
         with suppress(sqlite3.Error):
@@ -207,7 +207,7 @@ class Database:
                 raise
 
     def replace(self, rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        """Bring a store to the present schema: new rows for old ones, and no snapshots."""
+        """Convert a store to the present schema: replace rows, and delete the snapshots."""
         execute = self._connection.execute
         with self._errors(self.path, "cannot be written"):
             try:
@@ -243,8 +243,8 @@ class Database:
         except sqlite3.OperationalError as error:
             if "full" in str(error):
                 raise StoreError(
-                    f"{path} {what}: {error}; what was stored before is safe: make room and run "
-                    "the same call again"
+                    f"{path} {what}: {error}; what was stored before is safe: free some space "
+                    "and run the same call again"
                 ) from error
             if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
                 raise StoreError(f"{path} {what}: {error}; give another store=") from error
@@ -254,7 +254,7 @@ class Database:
 
 
 def _insert(table: str, columns: int) -> str:
-    # An outcome is written once: a second one of its ticket is an error.
+    # An outcome is written once: a second outcome with the same ticket is an error.
     verb = "INSERT OR REPLACE" if table in ("calls", "snapshots") else "INSERT"
     return f"{verb} INTO {table} VALUES ({', '.join('?' * columns)})"
 

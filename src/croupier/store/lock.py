@@ -1,4 +1,4 @@
-"""One writer: a lock that the system frees when its owner dies, however it dies, and who it is."""
+"""One writer: a lock that names its owner. The system frees it when the owner ends in any way."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from croupier.errors import StoreError
 
 __all__ = ["Lock", "owner_of"]
 
-#: Somebody who only asks whether a run goes on has the lock for a moment: wait for him.
+#: A process that only asks for the owner holds the lock for a moment, so try several times.
 _TRIES: Final = 50
 _PAUSE: Final = 0.02  # seconds
 
-#: The locks of this process. The system knows locks by process and drops all of them that are on
-#: a file when any handle of it is closed: so a file that is locked here is never opened again.
+#: The locks of this process. Locks belong to a process: when it closes any handle of a file, the
+#: system drops all its locks on the file. So a file that is locked here is never opened again.
 _MINE: dict[str, tuple[int, dict[str, Any]]] = {}
 _GUARD = threading.Lock()
 
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR = 1 << 20  # a locked byte cannot be read: lock one behind the owner's name
+    _FAR = 1 << 20  # a locked byte cannot be read: lock one after the owner's name
 
     def _try_lock(handle: int) -> bool:
         os.lseek(handle, _FAR, os.SEEK_SET)
@@ -72,7 +72,7 @@ class Lock:
             except OSError as error:
                 raise StoreError(_no_folder(self._store, error)) from error
             try:
-                # A lock on a file that its last owner has just removed locks nobody out.
+                # If the last owner has just removed the file, a lock on it has no effect.
                 if _try_lock(handle) and os.fstat(handle).st_ino == os.stat(self._path).st_ino:
                     return handle
             except FileNotFoundError:
@@ -82,7 +82,7 @@ class Lock:
         raise StoreError(_in_use(self._store, _owner_of(self._path)))
 
     def release(self) -> None:
-        """Let others write; the file that was locked goes away."""
+        """Let others write, and remove the lock file."""
         with _GUARD:
             if _MINE.get(self._key, (None,))[0] != os.getpid():
                 return
@@ -96,7 +96,7 @@ class Lock:
 
 
 def owner_of(store: Path) -> dict[str, Any] | None:
-    """Return pid, host and since of the process that writes a store; None if there is none."""
+    """Return pid, host and since of the process that writes a store; None if no process does."""
     with _GUARD:
         return _owner_of(_beside(store))
 
@@ -122,25 +122,25 @@ def _who(text: bytes) -> dict[str, Any]:
         who = json.loads(text)
         return {name: who[name] for name in ("pid", "host", "since")}
     except (ValueError, KeyError, TypeError):
-        return {"pid": "?", "host": "?", "since": "?"}  # it has only just begun
+        return {"pid": "?", "host": "?", "since": "?"}  # the owner has not written its name yet
 
 
 def _mine(key: str) -> dict[str, Any] | None:
     pid, who = _MINE.get(key, (None, None))
-    return who if pid == os.getpid() else None  # of a process that was forked, nothing is locked
+    return who if pid == os.getpid() else None  # a forked process does not own the locks
 
 
 def _in_use(store: Path, owner: dict[str, Any] | None) -> str:
     who = owner or {"pid": "?", "host": "?", "since": "?"}
     return (
         f"{store} is in use by pid {who['pid']} on {who['host']} since {who['since']}: wait until "
-        "it ends, or give another store= (to look at it, cr.open_run)"
+        "it ends, or give another store=; cr.open_run reads it while it is in use"
     )
 
 
 def _no_folder(store: Path, error: OSError) -> str:
     if not store.parent.is_dir():
-        return f"{store} cannot be made: there is no folder {store.parent}; make it first"
+        return f"{store} cannot be made: the folder {store.parent} does not exist; make it first"
     return f"{store} cannot be written: {error.strerror}; give another store="
 
 

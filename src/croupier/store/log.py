@@ -1,4 +1,4 @@
-"""Store and Log: what a run writes down, outcome by outcome, and finds again when it goes on."""
+"""Store and Log: a run writes every outcome to a file and reads it back when it continues."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ from croupier.tables.base import Snapped, Table
 
 __all__ = ["Log", "Store", "as_store"]
 
-#: A snapshot after so many outcomes: to tell them again takes half a second.
+#: A snapshot is stored after this many outcomes. To tell them again takes half a second.
 _SNAPSHOT_EVERY: Final = 5_000
 
-#: So many outcomes are read from the file at once.
+#: This many outcomes are read from the file at once.
 _AHEAD: Final = 1_000
 
 
@@ -50,16 +50,16 @@ _AHEAD: Final = 1_000
 class Store:
     """The file that a run survives in: ``estimate(..., store=Store("run.db"))``.
 
-    Whatever is stored survives the end of the process, however it ends. A loss of power may take
-    the last moments before it, which are then drawn again; with `durability` "full" not even
-    those, but every outcome waits for the disk.
+    Everything that is stored survives the end of the process, also after a crash. A power failure
+    may lose the outcomes of the last moments; they are drawn again. With `durability` "full" a
+    power failure loses nothing, but every outcome waits for the disk.
 
     >>> import croupier as cr, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = cr.Store(f"{folder.name}/run.db", durability="full")
     >>> arms = {"coin": lambda rng, size: rng.random(size) < 0.5}
     >>> first = cr.estimate(arms, draws=1000, rng=7, store=store)
-    >>> more = cr.estimate(arms, draws=5000, store=store)  # goes on where the first one ended
+    >>> more = cr.estimate(arms, draws=5000, store=store)  # continues where the first ended
     >>> more.seed, more.draws, int(more.history.size[: len(first.history)].sum())
     (7, 5000, 1000)
     >>> folder.cleanup()
@@ -76,7 +76,7 @@ class Store:
 
 
 def as_store(store: str | os.PathLike[str] | Store) -> Store:
-    """Return a store from a path, or as it is."""
+    """Return a store from a path; a store is returned unchanged."""
     return store if isinstance(store, Store) else Store(store)
 
 
@@ -86,7 +86,7 @@ def _call_row(number: int, call: dict[str, Any]) -> tuple[Any, ...]:
 
 
 class Log:
-    """The one writer of a store; as a context it closes the file and frees the lock.
+    """The one writer of a store. As a context manager it closes the file and frees the lock.
 
     `seconds` is the time that the run has taken in earlier calls.
     """
@@ -106,9 +106,10 @@ class Log:
     # -- the plan
 
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
-        """Return the plan, with the seed and the width of the store where none was given.
+        """Return the plan, with the seed and the width of the store if they were not given.
 
-        So with the first draws: they depend on the budget, which is not part of the plan.
+        The number of first draws is always that of the store: it depends on the budget, which is
+        not part of the plan.
         """
         if (known := self._planned) is None:
             return plan
@@ -122,9 +123,9 @@ class Log:
     # -- begin and end
 
     def begin(self, table: Table, learns: Collection[str] = (), *, whole: bool = False) -> None:
-        """Lock the store, make it if it is new, and bring a table to the last snapshot in it.
+        """Lock the store, make it if it is new, and restore a table from its last snapshot.
 
-        `learns` are the names of arms that learn. With `whole` no snapshot is used: every
+        `learns` has the names of the arms that learn. With `whole`, no snapshot is used: every
         outcome is told again.
         """
         plan = table.plan
@@ -132,7 +133,7 @@ class Log:
         self._arms = {name: k for k, name in enumerate(plan.names)}
         self._like, told = table.snapshot() if isinstance(table, Snapped) else None, 0
         if self.path.exists():
-            self._agree(plan, learns)  # before anything in the file is touched
+            self._agree(plan, learns)  # before anything in the file is changed
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._upgrade(self._database, plan, learns)
@@ -167,17 +168,17 @@ class Log:
             lines = "".join(f"\n  {line}" for line in differing)
             raise StoreError(
                 f"{self.path} holds another run (stored -> now):{lines}\n"
-                "give the same arms and settings to go on with it, or another store= for a new run"
+                "give the same arms and settings to continue it, or another store= for a new run"
             )
 
     def _upgrade(self, database: Database, plan: Plan, learns: Collection[str]) -> None:
-        """Bring a store of the first schema to the present one, all at once or not at all."""
+        """Convert a store of the first schema to the present one, completely or not at all."""
         calls = enumerate(calls_in(database))
         rows = [("calls", _call_row(number, call)) for number, call in calls]
         database.replace([("run", run_row(self.path, plan, learns)), *rows])
 
     def finish(self, interval: Interval, stopped: str, seconds: float, warnings: list[str]) -> None:
-        """Write down how the call ended: what stopped it, and what it warned of."""
+        """Store how the call ended: what stopped it, and its warnings."""
         self._call |= {
             "interval": interval.state(),
             "stopped": stopped,
@@ -192,7 +193,7 @@ class Log:
     @property
     def _open(self) -> Database:
         if self._database is None:
-            raise StoreError(f"{self.path} is not open: begin first")
+            raise StoreError(f"{self.path} is not open: call begin first")
         return self._database
 
     def __enter__(self) -> Self:
@@ -208,14 +209,15 @@ class Log:
     # -- outcomes
 
     def append(self, *outcomes: Outcome, seconds: float = 0.0) -> None:
-        """Store outcomes, in any order of their tickets: all of them, or on an error none.
+        """Store outcomes, in any order of their tickets: all of them, or none after an error.
 
-        `seconds` is how long the run has taken so far. When this returns they are in the file.
+        `seconds` is how long the run has taken so far. When this returns, the outcomes are in the
+        file.
         """
         rows = []
         for outcome in outcomes:
             if outcome.ticket in self:
-                raise StoreError(f"{self.path} has an outcome of ticket {outcome.ticket} already")
+                raise StoreError(f"{self.path} already has an outcome of ticket {outcome.ticket}")
             rows += rows_of(outcome, self._arms[outcome.arm], seconds)
         self._open.insert(rows)
         self._new.update(outcome.ticket for outcome in outcomes)
@@ -228,7 +230,7 @@ class Log:
         return ticket <= self._last
 
     def stored(self, ticket: int) -> tuple[Outcome, float] | None:
-        """Return the outcome that an earlier call stored, and the seconds of the run by then."""
+        """Return the outcome that an earlier call stored, and the seconds of the run until then."""
         if ticket > self._last or (row := self._records.row_of(ticket)) is None:
             return None
         if ticket not in self._read_ahead:
@@ -241,7 +243,7 @@ class Log:
     # -- snapshots
 
     def snapshot(self, table: Table, told: int) -> None:
-        """Store what a run has come to, if that is some time ago and if it can be stored."""
+        """Store the state of a run, if the last snapshot is old and the state can be stored."""
         if self._like is None or told < self._snapped + _SNAPSHOT_EVERY:
             return
         if not isinstance(table, Snapped) or (state := table.snapshot()) is None:
@@ -249,7 +251,7 @@ class Log:
         try:
             parts = {name: encoded(part, self._like[name]) for name, part in state.items()}
         except (NotPlainError, UnicodeError):
-            self._like = None  # then the whole run is told again when it is opened
+            self._like = None  # then the whole run is told again when it continues
             return
         content = json.dumps({"croupier": croupier.__version__, **parts})
         row = (told, content, checksum("snapshots", told, content))
@@ -257,7 +259,7 @@ class Log:
         self._snapped = told
 
     def _go_on(self, table: Table) -> int:
-        """Bring a table to the last snapshot; return how many tickets it was told by that."""
+        """Restore a table from the last snapshot; return the number of tickets that it contains."""
         parts = snapshot_in(self._open)
         if self._like is None or parts is None or parts["croupier"] != croupier.__version__:
             return 0
@@ -268,10 +270,12 @@ class Log:
             state = {name: decoded(parts[name], part) for name, part in like.items()}
             told = int(state["told"])
             if told > self._records.contiguous or not told:
-                raise damaged(self.path, f"a snapshot of {told} outcomes, which are not all there")
+                raise damaged(
+                    self.path, f"a snapshot of {told} outcomes, but not all of them are stored"
+                )
             if table.interval.resumed(state["interval"]) is None:
-                return 0  # another kind of interval has looked at nothing so far
+                return 0  # another kind of interval must look at everything itself
             table.go_on_from(state, rows_in(self._open, self._records, told))
         except (ValueError, TypeError, KeyError, IndexError):
-            return 0  # of another time: the outcomes are all there
+            return 0  # the snapshot cannot be used: all outcomes are told again
         return told

@@ -1,4 +1,4 @@
-"""open_run: a stored run without its arms: what came of it, and whether it goes on."""
+"""open_run: a stored run without its arms: its result, and whether it is still running."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ __all__ = ["Status", "StoredRun", "open_run"]
 class Status:
     """Where a stored run stands.
 
-    `seconds` is its wall time over all `calls`; `owner` who writes it now ({"pid", "host",
-    "since"}), or None; `stopped` why the last call ended, None if it goes on or was killed;
-    `missing` the tickets that were out when later ones arrived.
+    `seconds` is its wall time over all `calls`. `owner` is the process that writes it now
+    ({"pid", "host", "since"}), or None. `stopped` says why the last call ended; None if it is
+    still running or was killed. `missing` are the tickets that were out when later ones arrived.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Status:
 
     @property
     def running(self) -> bool:
-        """Whether somebody is writing to the store."""
+        """Whether a process is writing to the store."""
         return self.owner is not None
 
     def __str__(self) -> str:
@@ -68,11 +68,11 @@ class Status:
             who = self.owner
             state = f"running: pid {who['pid']} on {who['host']} since {who['since']}"
         elif self.stopped is None:
-            state = "not finished: run the same call again to go on"
+            state = "not finished: run the same call again to continue"
         else:
             state = f"finished: {self.stopped}"
         calls = f"{self.calls} call{'s' * (self.calls != 1)}"
-        began = f", begun {self.began}" if self.began else ""
+        began = f", started {self.began}" if self.began else ""
         return (
             f"{self.path}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
             f"{self.draws:,} draws, {formats.cost(self.seconds, 'seconds')} in {calls}{began}"
@@ -87,7 +87,7 @@ class StoredRun:
     _result: Result | None
 
     def result(self) -> Result:
-        """Return the answer from all that is stored."""
+        """Return the result from everything that is stored."""
         if self._result is None:
             raise PlanError(f"{self.status.path} has no outcome yet: there is no result")
         return self._result
@@ -107,10 +107,10 @@ class StoredRun:
 
 
 def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -> StoredRun:
-    """Look at a stored run, without its arms, while it goes on or after its end.
+    """Read a stored run without its arms, while it is running or after its end.
 
     Returns an object with ``result()``, ``history``, ``plan`` and ``status``. `combine` is needed
-    only for a run whose combiner was a function of your own: the file holds no code.
+    only if the combiner of the run was your own function, because the file holds no code.
 
     >>> import croupier as cr, tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -134,7 +134,7 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
         if len(records):
             result = _told_again(database, plan, records, call, combine)
             warnings = call["warnings"] if call and stopped else result.warnings
-            # A run that nobody continues has been interrupted, even if it could not say so.
+            # If no process writes the run and it has not ended, it was interrupted.
             why = stopped if stopped or owner else "interrupted"
             result = replace(result, stopped=why, seconds=seconds, warnings=tuple(warnings))
         status = Status(
@@ -164,7 +164,7 @@ def _told_again(
 ) -> Result:
     """Tell the outcomes to a table of the kind that the run was played at.
 
-    Those behind a gap count too, as they did when the run was interrupted.
+    Outcomes after a missing ticket count too, as they did when the run was interrupted.
     """
     learning = zip(plan.names, contents_in(database)["learns"], strict=True)
     interval = INTERVALS[call["interval"]["name"] if call else FixedSize.name]
@@ -184,20 +184,20 @@ def _table(path: Path, plan: Plan, reading: Reading) -> Table:
     try:
         kind = kind_of(plan.table)
     except PlanError as error:
-        raise StoreError(f"{path} was played at a table that is not known here: {error}") from None
+        raise StoreError(f"{path} was played at a table that is not registered: {error}") from None
     try:
         return kind.read_back(plan, reading)
     except PlanError as error:
         if kind.combiner is None:
             raise damaged(path, error) from error
         raise StoreError(
-            f"{path} was combined by {plan.combine!r}, a function that a file cannot hold: "
-            "give it, cr.open_run(path, combine=...)"
+            f"{path} was combined by the function {plan.combine!r}, which a file cannot hold: "
+            "give the function, cr.open_run(path, combine=...)"
         ) from None
 
 
 def _from_snapshot(database: Database, table: Table, records: Records) -> int:
-    """Bring a table to the last snapshot; return how many tickets it was told by that."""
+    """Restore a table from the last snapshot; return the number of tickets that it contains."""
     parts = snapshot_in(database)
     if parts is None or not isinstance(table, Snapped):
         return 0
@@ -209,5 +209,5 @@ def _from_snapshot(database: Database, table: Table, records: Records) -> int:
         told = int(state["told"])
         table.go_on_from(state, rows_in(database, records, told))
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise damaged(database.path, f"its snapshot is none ({error})") from error
+        raise damaged(database.path, f"its snapshot cannot be read ({error})") from error
     return told

@@ -1,4 +1,4 @@
-"""Outcomes as rows of numbers, and back: every length and every number is checked on the way."""
+"""Outcomes as rows of numbers, and back. Every length and every number is checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["COLUMNS", "DETAILS", "Records", "rows_of"]
 COLUMNS: Final = "ticket, arm, size, head, checksum"
 DETAILS: Final = "ticket, extremes, extra, drawn, checksum"
 
-#: What comes once in a head, before origin, exponent, mean, M2, M3 and M4 of every component.
+#: The first numbers of a head. Then origin, exponent, mean, M2, M3 and M4 of every component.
 _WHOLE: Final = ("ticket", "arm", "size", "scalar", "components", "inspected")
 _COSTS: Final = ("cost", "cost_m2", "reported", "seconds", "elapsed")
 HEAD: Final = np.dtype([(name, "<f8") for name in (*_WHOLE, *_COSTS)])
@@ -34,7 +34,7 @@ _MOST: Final = 2**53
 
 
 def rows_of(outcome: Outcome, arm: int, elapsed: float) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the rows that hold one outcome; `elapsed` are the seconds of the run so far."""
+    """Return the rows that hold one outcome; `elapsed` is the time of the run in seconds."""
     ticket, size, d = outcome.ticket, outcome.size, outcome.origin.size
     numbers = (  # in the order of HEAD
         ticket, arm, size, outcome.scalar, d, outcome.inspected,
@@ -46,8 +46,8 @@ def rows_of(outcome: Outcome, arm: int, elapsed: float) -> list[tuple[str, tuple
         extra = encoded(dict(outcome.extra)) if outcome.extra else None
     except (NotPlainError, UnicodeError) as error:
         raise StoreError(
-            f"arm {outcome.arm!r}, ticket {ticket}: its extra cannot be stored, it holds "
-            f"{error}; use numbers, strings, lists, dicts and numpy arrays, or no store="
+            f"arm {outcome.arm!r}, ticket {ticket}: extra cannot be stored, because it holds "
+            f"{error}; use numbers, strings, lists, dicts and numpy arrays, or leave store= out"
         ) from error
     drawn = None if outcome.values is None else _bytes(outcome.values)
     details = (ticket, _bytes(outcome.extremes), extra, drawn)
@@ -63,10 +63,10 @@ def _bytes(numbers: Floats) -> bytes:
 
 @dataclass(eq=False)
 class Records:
-    """Outcomes as columns, by ticket; ValueError for whatever croupier would not have written.
+    """Outcomes as columns, by ticket; ValueError for anything that croupier does not write.
 
-    `heads` has the columns of `HEAD`; `moments` are origin, exponent, mean, M2, M3 and M4 of every
-    component, (n, 6, d).
+    `heads` has the columns of `HEAD`. `moments` has origin, exponent, mean, M2, M3 and M4 of every
+    component; its shape is (n, 6, d).
     """
 
     names: tuple[str, ...]
@@ -78,18 +78,18 @@ class Records:
     def read(cls, rows: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> Records:
         """Return the outcomes of rows with the columns `COLUMNS`, in the order of their tickets.
 
-        Column by column: a million rows take about a second.
+        A million rows take about a second, because whole columns are read at once.
         """
         if not rows:
             return cls(names, np.empty(0, HEAD), np.empty((0, 6, 1)), True)
         ticket, arm, size, head, stored = zip(*rows, strict=True)
         if {*map(type, head)} != {bytes} or {*map(type, ticket + arm + size + stored)} != {int}:
-            raise ValueError("an outcome has columns of other types")
+            raise ValueError("an outcome has columns of the wrong types")
         for row, (found, expected) in enumerate(zip(map(zlib.crc32, head), stored, strict=True)):
             if found != expected:
-                raise ValueError(f"ticket {ticket[row]} does not have its checksum")
+                raise ValueError(f"the checksum of ticket {ticket[row]} is wrong")
         if len(head[0]) < 8 * _FIXED or len({*map(len, head)}) != 1:
-            raise ValueError("outcomes of different lengths")
+            raise ValueError("the outcomes have different lengths")
         numbers = np.frombuffer(b"".join(head), "<f8").astype(float, copy=False)
         numbers = numbers.reshape(len(rows), -1)
         whole = numbers[:, : len(_WHOLE)]
@@ -100,10 +100,10 @@ class Records:
         one = scalar in (0, 1) and 1 <= d <= (1 if scalar else _MOST_COMPONENTS)
         alike = (heads["scalar"] == scalar).all() and (heads["components"] == d).all()
         if not one or not alike or numbers.shape[1] != _FIXED + 6 * d:
-            raise ValueError(f"draws of {d} components, or of several kinds")
+            raise ValueError(f"the draws have {d} components, or are of several kinds")
         told = {"ticket": ticket, "arm": arm, "size": size}
         if any((heads[name] != np.array(column)).any() for name, column in told.items()):
-            raise ValueError("an outcome of another ticket, arm or size")
+            raise ValueError("the head of an outcome has another ticket, arm or size")
         records = cls(names, heads, numbers[:, _FIXED:].reshape(len(rows), 6, d), bool(scalar))
         records._check(numbers)
         return records
@@ -141,11 +141,11 @@ class Records:
 
     @property
     def cost(self) -> float:
-        """What they cost."""
+        """The cost of all draws."""
         return float(self.heads["cost"].sum())
 
     def row_of(self, ticket: int) -> int | None:
-        """Return the row of a ticket, or None if it is not there."""
+        """Return the row of a ticket, or None if it is not stored."""
         if ticket < self.contiguous:
             return ticket
         row = int(np.searchsorted(self.ticket, ticket))
@@ -159,7 +159,7 @@ class Records:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """The tickets that are not there although later ones are."""
+        """The tickets that are not stored although later ones are."""
         if self.contiguous == len(self):
             return ()
         tickets = self.ticket[self.contiguous :].tolist()
@@ -167,7 +167,7 @@ class Records:
 
     @property
     def elapsed(self) -> float:
-        """The seconds that the run had lasted when the last of them was stored."""
+        """The seconds that the run had lasted when the last outcome was stored."""
         return float(self.heads["elapsed"].max()) if len(self) else 0.0
 
     def elapsed_at(self, row: int) -> float:
@@ -175,7 +175,7 @@ class Records:
         return float(self.heads["elapsed"][row])
 
     def rows(self, told: int, values: list[Floats]) -> Rows:
-        """Return the first rows as those of a history; `values` are their draws, if kept."""
+        """Return the first rows as rows of a history; `values` are their draws, if kept."""
         batches = np.empty(told, BATCH)
         for name in BATCH.names or ():
             batches[name] = self.heads[name][:told]
@@ -187,7 +187,7 @@ class Records:
         for ticket, extremes, extra, drawn, stored in details:
             row = self.row_of(ticket) if type(ticket) is int else None
             if row is None or checksum("details", ticket, extremes, extra, drawn) != stored:
-                raise ValueError(f"the details of ticket {ticket!r:.20} do not have their checksum")
+                raise ValueError(f"the checksum of the details of ticket {ticket!r:.20} is wrong")
             found[ticket] = self._outcome(row, extremes, extra, drawn)
         return found
 
@@ -196,7 +196,7 @@ class Records:
         ticket, size, d = int(head["ticket"]), int(head["size"]), moments.shape[1]
         learned = {} if extra is None else decoded(extra)
         if not isinstance(learned, dict):
-            raise ValueError(f"the extra of ticket {ticket} is no dict")
+            raise ValueError(f"the extra of ticket {ticket} is not a dict")
         return Outcome(
             ticket=ticket,
             arm=self.names[int(head["arm"])],

@@ -1,4 +1,4 @@
-"""Recorded: an engine that draws nothing twice and stores what is new as soon as it is there."""
+"""Recorded: an engine that draws nothing twice and stores every new outcome at once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Recorded"]
 
 
 class Recorded:
-    """An engine with a memory: every outcome is in the log before anybody is told of it.
+    """An engine with a memory: every outcome is in the log before it is told.
 
-    The outcomes of earlier calls come back in their turn, as if they were drawn just now, with
-    the `seconds` that the run had taken then. `timer` counts the seconds of this call.
+    The outcomes of earlier calls come back in ticket order, as if they were drawn now, with the
+    `seconds` that the run had taken then. `timer` counts the seconds of this call.
     """
 
     def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
@@ -39,35 +39,35 @@ class Recorded:
         self._began = self._timer() - before
 
     def clock(self) -> float:
-        """Return the seconds that the run has taken by now, over all calls."""
+        """Return the seconds that the run has taken so far, over all calls."""
         return self._timer() - self._began
 
     def __len__(self) -> int:
         return len(self._tickets)
 
     def behind(self, table: Table) -> bool:
-        """Tell whether there are stored outcomes that were not asked for again."""
+        """Tell whether there are stored outcomes that were not asked for again yet."""
         return self._log is not None and self._log.behind(table.tickets.asked)
 
     def ask(self, table: Table, draws: int | None, cost: float | None) -> Batch | None:
-        """Ask a table for its next batch: that of the log, if it has it."""
+        """Ask a table for its next batch. If its outcome is stored, it is the stored batch."""
         if self._log is None:
             return table.ask(draws, cost)
         if self._log.behind(table.tickets.asked):
             if (found := self._log.stored(table.tickets.asked)) is not None:
                 return table.ask_again(found[0])
-            # A later ticket is stored, so this one was out: whatever the budget is now.
+            # A later ticket is stored, so this one was out. It is asked for with any budget.
             return table.ask(draws, cost) or table.ask()
         return table.ask(draws, cost)
 
     def submit(self, batch: Batch) -> None:
-        """Take a batch; one that is in the log is not drawn again."""
+        """Take a batch. If its outcome is in the log, it is not drawn again."""
         self._tickets.append(batch.ticket)
         if self._log is None or self._log.stored(batch.ticket) is None:
             self._engine.submit(batch)
 
     def next(self) -> Outcome:
-        """Return the outcome of the oldest ticket that is out, stored."""
+        """Return the outcome of the oldest ticket that is out, after storing it."""
         if self._log is None:
             outcome = self._engine.next()
             self.seconds = self.clock()
@@ -77,19 +77,19 @@ class Recorded:
             try:
                 outcome = self._engine.next()
             except ArmError:
-                list(self.rest(0.0))  # what else is finished is kept
+                list(self.rest(0.0))  # stores the other outcomes that are finished
                 raise
             seconds = self._arrived.pop(outcome.ticket)
         else:
             outcome, seconds = found
-            self._begin()  # to tell again what is known is no part of the run
-        # When the last of those told was there: the same when they are told again.
+            self._begin()  # the time to tell stored outcomes again does not count
+        # The time when the last told outcome arrived; it is the same when they are told again.
         self.seconds = max(self.seconds, seconds)
         self._tickets.popleft()
         return outcome
 
     def rest(self, seconds: float) -> Iterator[Outcome]:
-        """Return, stored, what else is finished or will be within so many seconds; then nothing."""
+        """Return and store all outcomes that are finished within `seconds`; drop the rest."""
         self._tickets.clear()
         yield from self._engine.rest(seconds)
 
@@ -99,6 +99,6 @@ class Recorded:
             self._log.append(outcome, seconds=seconds)
 
     def leave_snapshot(self, table: Table, told: int) -> None:
-        """Between two tickets: leave a snapshot, now and then, where a run can go on from."""
+        """Store a snapshot now and then, between two tickets: the run can continue from it."""
         if self._log is not None and not self._log.behind(told):
             self._log.snapshot(table, told)

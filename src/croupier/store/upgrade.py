@@ -1,8 +1,8 @@
-"""Stores of the first schema: what is in them, as the present schema has it.
+"""Stores of the first schema: convert their contents to the present schema.
 
-In the first schema a plan had no kind of table: `combine` said it, `weights` were those of strata,
-and the settings of a mixture were the parameters of its policy. A call had the one number that an
-interval may have learned, `rho2`, beside its name.
+In the first schema a plan had no kind of table: `combine` named it, `weights` had the weights of
+strata, and the settings of a mixture were the parameters of its policy. A call had the name of its
+interval and, separately, `rho2`: the one number that an interval may have learned.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_a_stored_run_is_shown_and_gone_on_with(tmp_path: Path) -> None:
     shown = invoke("show", path)
     assert shown.exit_code == 0
     assert f"{path}: finished: seconds" in shown.output
-    assert "in 1 call, begun 20" in shown.output
+    assert "in 1 call, started 20" in shown.output
     result = cr.open_run(path).result()
     assert result.summary() in shown.output
     assert "control variate" in shown.output
@@ -172,7 +172,7 @@ def test_a_stored_run_is_written_to_a_page(tmp_path: Path, arms: dict[str, Any])
 
 
 @pytest.mark.parametrize(
-    ("name", "complaint"), [("nope.db", "is not there"), ("odd.db", "not a store of croupier")]
+    ("name", "complaint"), [("nope.db", "does not exist"), ("odd.db", "not a store of croupier")]
 )
 def test_what_is_no_store_is_not_shown(name: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "odd.db").write_bytes(b"something else")
