@@ -1,1 +1,1 @@
-"""What a ledger says: one estimate, its error bar, and what deserves a warning."""
+"""From a ledger to one estimate, its error bar and its warnings."""

@@ -1,6 +1,7 @@
 """Combiners: from a ledger to arm weights that sum to 1, and so to one estimate.
 
-A combiner is a function ``ledger -> weights`` of shape (K, d), or (K,) for all components alike.
+A combiner is a function ``ledger -> weights``. The weights have the shape (K, d), or (K,) if they
+are the same for all components.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ Combiner: TypeAlias = Callable[[Ledger], Floats]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
-#: Weights sum to 1 as nearly as this.
+#: The sum of the weights may differ from 1 by this much.
 _ROUNDING: Final = 1e-5
 
 
 def leaves_all_to_a_single_arm(combiner: Combiner) -> Combiner:
-    """Mark a combiner that gives an arm the weight 1 if no other was drawn: `pool` need not ask."""
+    """Mark a combiner that gives weight 1 to the only arm drawn: then `pool` does not call it."""
     combiner.leaves_all_to_a_single_arm = True  # type: ignore[attr-defined]
     return combiner
 
 
 @leaves_all_to_a_single_arm
 def mean(ledger: Ledger) -> Floats:
-    """Weight every draw alike: exactly unbiased at a fixed number of draws (paper, section 1)."""
+    """Weight every draw equally: exactly unbiased at a fixed number of draws (paper, section 1)."""
     weights = np.broadcast_to(ledger.count[:, None], ledger.mean.shape)
     return np.asarray(weights / weights.sum(axis=0))
 
@@ -56,9 +57,9 @@ def mean(ledger: Ledger) -> Floats:
 def inverse_variance(ledger: Ledger) -> Floats:
     """Weight every draw by 1/(sample variance of its arm) (the paper's dashed lines).
 
-    A large gain where costs differ, and dangerous for skewed draws: there a small sample
-    variance goes with a small sample mean. An arm that never varied has nothing to be weighed by
-    and gets no weight; if none varied, the plain mean.
+    This is a large gain if costs differ. It is dangerous for skewed draws, because an arm with a
+    small sample variance then often has a small sample mean. An arm that never varied gets no
+    weight. If no arm varied, the weights are those of `mean`.
     """
     s2 = ledger.variance
     n = np.broadcast_to(ledger.count[:, None], s2.shape)
@@ -69,17 +70,17 @@ def inverse_variance(ledger: Ledger) -> Floats:
 
 @leaves_all_to_a_single_arm
 def guarded(ledger: Ledger) -> Floats:
-    """Weight by inverse variance against the leading arm, with the benefit of the doubt.
+    """Weight by inverse variance relative to the leading arm, with care for unsure variances.
 
-    The leader L is the arm with the most cost spent. An arm that looks worse than the leader is
-    forgiven 1.5 standard errors of its log-variance, one whose mean disagrees with the leader's
-    is taken to be worse than it looks, and no arm counts for more per cost than the leader:
+    The leader L is the arm with the most cost spent. If an arm looks worse than the leader, 1.5
+    standard errors are subtracted from its log-variance. If its mean disagrees with the mean of
+    the leader, its variance is increased. No arm counts for more per cost than the leader:
 
     - V_k = s2_k, or max(s2_L, s2_k exp(-1.5 sqrt(2/df_k + 2/df_L))) where s2_k > s2_L;
     - V_k >= n_k max(|x_k - x_L| - 2 sqrt(s2_L/n_L), 0)^2/4; an arm that never varied has max V;
     - weight_k ~ n_k min(d_k/d_L, s2_L/V_k), weight_L ~ n_L.
 
-    If the leader has not varied, the plain mean.
+    If the leader has not varied, the weights are those of `mean`.
     """
     n = ledger.count[:, None]
     leader = int(ledger.cost.argmax())
@@ -101,26 +102,26 @@ def guarded(ledger: Ledger) -> Floats:
 
 @dataclass(frozen=True)
 class Stratified:
-    """Weigh the mean of every stratum by its known weight: mu = sum w_k mu_k.
+    """Weight the mean of every stratum by its known weight: mu = sum w_k mu_k.
 
-    Strata have means of their own, so how far apart these are says nothing about the error
-    (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.3). Until every stratum was drawn,
-    the others stand for it.
+    Each stratum has its own mean, so the distance between the means says nothing about the error
+    (Cochran, Sampling Techniques, 3rd ed., 1977, section 5.3). Until every stratum was drawn, the
+    weights of the drawn strata are scaled to sum to 1.
     """
 
     weights: tuple[float, ...]
 
-    #: What a plan records.
+    #: The name in a plan.
     name: ClassVar[str] = "strata"
 
-    #: The arms do not estimate one mean. Those of a combiner that says nothing about it do.
+    #: The arms do not share one mean. For a combiner without this attribute, they do.
     shared_mean: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", shares_of("weights", self.weights))
 
     def __call__(self, ledger: Ledger) -> Floats:
-        """Return the weights, of the strata that were drawn."""
+        """Return the weights of the strata that were drawn."""
         weights = np.array(self.weights)
         if not ledger.fewest:
             weights *= ledger.count > 0
@@ -137,7 +138,7 @@ COMBINERS: dict[str, Combiner] = {
 
 
 def as_combiner(combine: str | Combiner) -> Combiner:
-    """Return a combiner from its name, or as it is.
+    """Return a combiner from its name; a function is returned unchanged.
 
     >>> as_combiner("mean") is mean
     True
@@ -163,11 +164,11 @@ def name_of(combiner: Combiner) -> str:
 
 
 class Pooled(NamedTuple):
-    """One estimate of d components, relative and scaled like the ledger's means.
+    """One estimate of d components, on the scale of the ledger's means.
 
-    `variance` is q, `df` the effective degrees of freedom of q, `varies` says whether any arm
-    with a weight has varied: if none has, nothing is known about the error. `shared` says whether
-    the arms estimate one mean; strata do not.
+    `variance` is q, and `df` are the effective degrees of freedom of q. `varies` says whether any
+    arm with a weight has varied. If none has, nothing is known about the error. `shared` says
+    whether the arms share one mean; strata do not.
     """
 
     mean: Floats
@@ -180,7 +181,7 @@ class Pooled(NamedTuple):
 
 
 def _alone(ledger: Ledger, arm: int) -> Pooled:
-    """Return what one arm by itself says: a sample mean."""
+    """Return the estimate from one arm alone: its sample mean."""
     weights = np.zeros(ledger.mean.shape)
     weights[arm] = 1.0
     s2 = ledger.variance[arm]
@@ -191,9 +192,10 @@ def _alone(ledger: Ledger, arm: int) -> Pooled:
 def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
 
-    The squared distance counts what the arms' own variances miss when they disagree; the
-    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata differ
-    anyway: theirs is left out, and their error is not known until each was drawn twice.
+    The squared distance counts the error that the variances miss when the arms disagree. The
+    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata have
+    different means, so the distance is left out for them. Their error is not known until each
+    stratum was drawn twice.
     """
     alone = getattr(combiner, "leaves_all_to_a_single_arm", False)
     if alone and np.count_nonzero(ledger.count) == 1:

@@ -1,4 +1,4 @@
-"""What deserves a warning: do the arms agree, and can the error bar be trusted?"""
+"""Warnings: do the arms agree, and can the error bar be trusted?"""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from croupier.estimates.intervals import FEW
 
 __all__ = ["agreement", "warnings_of"]
 
-#: Arms that disagree this clearly do not do so by chance.
+#: Below this p-value, the arms do not disagree by chance.
 _CLEARLY = 1e-3
 
-#: A bias of so many standard errors takes a percent from the coverage of a 95 % interval.
+#: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
 _NOTICEABLE = 0.3
 
 
 def agreement(ledger: Ledger) -> tuple[Floats, int]:
-    """Return the p-value, per component, that all arms share one mean, and the arm most off.
+    """Return the p-value, per component, that all arms share one mean, and the arm farthest off.
 
-    Every arm that varies and whose variance is known (df >= 50) against the leader, by Welch's
-    t with the effective degrees of freedom, times the number of comparisons (Bonferroni). NaN
-    where there is nothing to compare. It finds gross errors, not small biases.
+    Every arm that varies and whose variance is known (df >= 50) is compared with the leader by
+    Welch's t with the effective degrees of freedom. The p-value is multiplied by the number of
+    comparisons (Bonferroni). It is NaN if there is nothing to compare. The test finds gross errors,
+    not small biases.
     """
     leader = int(ledger.cost.argmax())
     p = np.full(ledger.mean.shape[1], np.nan)
@@ -61,7 +62,7 @@ def _is_alone(leader: int, ledger: Ledger) -> bool:
 def _two_sided(t: Floats, df: Floats) -> Floats:
     """Return P(|T| > t) for Student's t, by Wallace's normal score (Ann. Math. Stat. 30, 1959).
 
-    Better than 1 % for df >= 50, at a thousandth of the time that an import of scipy takes.
+    The error is below 1 % for df >= 50. To import scipy would take a thousand times as long.
     """
     score = (8 * df + 1) / (8 * df + 3) * np.sqrt(df * np.log1p(np.square(t) / df))
     return np.asarray(np.vectorize(math.erfc, otypes=[float])(score / math.sqrt(2)))
@@ -87,8 +88,8 @@ def warnings_of(
         )
     if known.size and ledger.draws < 2 * len(names):
         warnings.append(
-            f"{int(ledger.draws)} draws do not suffice to draw each of {len(names)} arms twice: "
-            "which arm is best is a guess, and the error bar is worth little; "
+            f"{int(ledger.draws)} draws are too few to draw each of {len(names)} arms twice: "
+            "which arm is best is a guess, and the error bar is not reliable; "
             f"give a budget of at least {10 * len(names)} draws"
         )
     weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
@@ -98,12 +99,12 @@ def warnings_of(
         leader = names[int(ledger.cost.argmax())]
         warnings.append(
             f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
-            "same mean, so at least one of them is biased and so may the answer be"
+            "same mean, so at least one of them is biased, and the estimate may be biased too"
         )
     elif pooled.shared and (far := _far_off(ledger)):
         warnings.append(
-            f"far from the leading arm: {_listed(names, far)}; too few draws for a test, but that "
-            "arm is biased, or has not seen its tail: compare with policy='uniform'"
+            f"far from the leading arm: {_listed(names, far)}; there are too few draws for a test, "
+            "but that arm is biased or has not seen its tail: compare with policy='uniform'"
         )
     if plan.policy["name"] == "mc-ucb" and not pooled.shared:
         warnings.extend(_followed(ledger, pooled))
@@ -129,7 +130,7 @@ def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
     if ledger.exponent[flat] == EMPTY:
         return (
             f"no draw had a value above 0{where} (every log is -inf), so nothing is known about "
-            "the answer or its error: it is 0, or every arm has missed where it is not"
+            "the answer or its error: the answer is 0, or every arm has missed the draws above 0"
         )
     what = f"no arm has varied{where}"
     return (
@@ -145,7 +146,7 @@ def _shown(p: float) -> str:
 def _flat(
     names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_], weights: Floats
 ) -> list[str]:
-    """Warn of arms that never varied, in all components or in one that has a weight."""
+    """Warn about arms that never varied, in all components or in one that has a weight."""
     still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
     if not still.any():
         return []
@@ -153,20 +154,20 @@ def _flat(
     if varies.any() and (flat := _where(still.all(axis=1))):
         found.append(
             f"never varied: {_listed(names, flat)}, in {int(ledger.count[flat].sum()):,} draws; "
-            "that may be a rare event not seen yet"
+            "there may be a rare event that was not seen yet"
         )
     alive = still & ~still.all(axis=1, keepdims=True)
     for j in _where(varies & (weights > 0) & alive.any(axis=0)):
         found.append(
             f"never varied in component {j}: {_listed(names, _where(alive[:, j]))}; "
-            "if that arm is exact there, "
+            "if that arm is exact in this component, "
             "objective= with a weight of 0 leaves the component out of the allocation"
         )
     return found
 
 
 def _far_off(ledger: Ledger) -> list[int]:
-    """Return the arms more than ten joint standard errors from the leader, untested or not."""
+    """Return the arms that are more than ten joint standard errors from the leader."""
     leader = int(ledger.cost.argmax())
     if _is_alone(leader, ledger):
         return []
@@ -177,11 +178,11 @@ def _far_off(ledger: Ledger) -> list[int]:
 
 
 def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
-    """Warn of the bias of strata whose counts follow their own standard deviations.
+    """Warn about the bias of strata whose counts follow their own standard deviations.
 
-    The sum of the draws less n_k mu_k has the mean 0, so the bias of the mean of a stratum is
-    -Cov(n_k, x_k)/n_k. With n_k ~ s_k that is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n: where
-    draws are skewed, those that have not shown their tail are not drawn again.
+    The sum of the draws minus n_k mu_k has the mean 0, so the bias of the mean of a stratum is
+    -Cov(n_k, x_k)/n_k. With n_k ~ s_k this is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n. The
+    cause: a skewed stratum that has not shown its tail yet gets few further draws.
     """
     s2, n = ledger.variance, np.maximum(ledger.count, 1)[:, None]
     part = pooled.weights * np.sqrt(s2)
@@ -194,15 +195,15 @@ def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
     if abs(worst) < _NOTICEABLE:
         return []
     return [
-        f"the strata are skewed, and their draws follow what was drawn: the estimate may be about "
-        f"{abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; draw more, "
-        "use fewer strata, or policy='proportional'"
+        f"the strata are skewed, and the number of draws depends on the draws: the estimate may be "
+        f"about {abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; draw more, "
+        "use fewer strata, or give policy='proportional'"
     ]
 
 
 def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
-    """Warn of arms that count in the estimate and whose draws look like an infinite variance."""
-    # Of strata, a weight says little about a part in the error: all of them count.
+    """Warn about arms that count in the estimate and whose variance looks infinite."""
+    # The weight of a stratum says little about its part of the error, so all strata count.
     enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
     counted = [arm for arm in _where((pooled.weights >= enough).any(axis=1)) if arm in tails]
     shapes = {}
@@ -216,8 +217,8 @@ def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     sure = "looks infinite" if worst > 0.7 else "may be infinite"
     return [
         f"the variance of {_listed(plan.names, found)} {sure}, or its largest draws have not been "
-        f"seen yet (Pareto shape of the extreme draws {worst:.2f}, above 0.5): the error bar is "
-        "not to be trusted"
+        f"seen yet (Pareto shape of the extreme draws {worst:.2f}, above 0.5): the error bar "
+        "cannot be trusted"
     ]
 
 

@@ -19,10 +19,10 @@ __all__ = ["Estimate", "estimate_of", "look_back", "shaped", "stderr_of"]
 
 
 class Estimate(NamedTuple):
-    """An estimate with its error, made once for all that read it: arrays of d numbers.
+    """An estimate with its error, made once for all readers: arrays of d numbers.
 
-    `scale` is that of the pooled numbers; `logs` has the rows log(value), its standard error and
-    its half-width, in a run of logs.
+    `scale` is the scale of the pooled numbers. In a run of logs, `logs` has the rows log(value),
+    its standard error and its half-width.
     """
 
     pooled: Pooled
@@ -35,7 +35,7 @@ class Estimate(NamedTuple):
 
 
 def estimate_of(plan: Plan, scale: Scale, pooled: Pooled, interval: Interval) -> Estimate:
-    """Return the estimate in the user's units; `scale` is that of the pooled numbers."""
+    """Return the estimate in the user's units; `scale` is the scale of the pooled numbers."""
     error, half = stderr_of(pooled), half_width(interval, pooled, plan.confidence)
     scaled = np.array((pooled.mean, error, half))
     if not plan.log:
@@ -48,7 +48,7 @@ def estimate_of(plan: Plan, scale: Scale, pooled: Pooled, interval: Interval) ->
 
 
 def look_back(plan: Plan, combiner: Combiner, interval: Interval) -> LookBack:
-    """Return how a history makes its earlier estimates: as the run does, with its last interval."""
+    """Return the function that makes earlier estimates for a history, with the last interval."""
     return partial(_estimate_then, plan.log, plan.confidence, combiner, interval)
 
 

@@ -1,4 +1,4 @@
-"""Intervals: an estimate's error bar, each with what it assumes.
+"""Intervals: the error bar of an estimate, each kind with its assumptions.
 
 An interval is ``estimate ± multiplier * sqrt(q)``. There is one kind for a sample of fixed size,
 one for a run that stops at a tolerance, and one that holds at all times at once. The intervals of
@@ -28,7 +28,7 @@ __all__ = [
     "normal_quantile",
 ]
 
-#: Below this many effective degrees of freedom the normal approximation is not to be trusted.
+#: Below this many effective degrees of freedom the normal approximation cannot be trusted.
 FEW = 50.0
 
 
@@ -37,7 +37,7 @@ class Interval(Protocol):
 
     @property
     def name(self) -> str:
-        """What the result says of the interval."""
+        """The name of the interval in a result."""
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         """Return the half-width in standard errors, per component."""
@@ -56,14 +56,14 @@ class Interval(Protocol):
         """Return its name and what it has learned, as plain data."""
 
     def resumed(self, state: Mapping[str, Any]) -> Interval | None:
-        """Return this interval with what one in another call had learned, by its `state`.
+        """Return this interval with what was learned in an earlier call, from its `state`.
 
-        None if that does not help: it must look at all the data itself.
+        None means that the state does not help: this interval must look at all the data itself.
         """
 
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
-    """Return the half-width, infinite where no arm has varied: then nothing is known of it."""
+    """Return the half-width. It is infinite if no arm has varied: then the error is not known."""
     if pooled.varies.all():
         return np.asarray(interval.multiplier(pooled, confidence) * np.sqrt(pooled.variance))
     with np.errstate(invalid="ignore"):
@@ -85,10 +85,11 @@ def normal_quantile(probability: float) -> float:
 
 @dataclass(frozen=True)
 class FixedSize:
-    """For a sample whose size nothing in it decided: z + (z^3 + z)/(4 df).
+    """For a sample whose size does not depend on its draws: z + (z^3 + z)/(4 df).
 
-    The first two terms of Student's quantile (Abramowitz and Stegun 26.7.5), with the effective
-    degrees of freedom of the pooled variance. Assumes that the estimate is about normal.
+    These are the first two terms of Student's quantile (Abramowitz and Stegun 26.7.5), with the
+    effective degrees of freedom of the pooled variance. It assumes that the estimate is about
+    normal.
     """
 
     name = "fixed-size"
@@ -99,7 +100,7 @@ class FixedSize:
         return np.asarray(z + (z**3 + z) / (4 * pooled.df))
 
     def ready(self, pooled: Pooled) -> bool:
-        return False  # stopping on it would cover far less than it says
+        return False  # if it stopped the run, it would cover far less than its level
 
     def look(self, pooled: Pooled, confidence: float) -> FixedSize:
         return self
@@ -115,8 +116,8 @@ class FixedSize:
 class ManyLooks:
     """For a run that looks after every batch and stops when it is precise enough.
 
-    Half the error probability, z_{1 - alpha/4}, and no stop before the variance is known:
-    df >= max(100, 20/sum w_k^2). Never narrower than the interval of a fixed size.
+    It uses half the error probability, z_{1 - alpha/4}. The run does not stop before the variance
+    is known: df >= max(100, 20/sum w_k^2). It is never narrower than the interval of a fixed size.
     """
 
     name = "many-looks"
@@ -125,7 +126,7 @@ class ManyLooks:
 
     @staticmethod
     def quantile(confidence: float) -> float:
-        """Return the half-width in standard errors, of many draws."""
+        """Return the half-width in standard errors, for many draws."""
         return normal_quantile(1 - (1 - confidence) / 4)
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
@@ -148,12 +149,13 @@ class ManyLooks:
 
 @dataclass(frozen=True)
 class Anytime:
-    """Holds at all times at once: stop whenever you like, for whatever reason.
+    """Holds at all times at once: you may stop at any time and for any reason.
 
-    The asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (Annals
-    of Statistics 52, 2024, equation 6): with x = rho^2 n, the half-width is
+    This is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas
+    (Annals of Statistics 52, 2024, equation 6): with x = rho^2 n, the half-width is
     sqrt(q (1 + 1/x) log((1 + x)/alpha^2)). rho^2 is chosen at the first look with at least 50
-    effective degrees of freedom, where it makes the half-width least, and then kept.
+    effective degrees of freedom, so that the half-width is smallest at this look. Later it does
+    not change.
     """
 
     rho2: float | None = None
@@ -201,7 +203,7 @@ def _sequence(x: float, alpha: float) -> float:
 
 @lru_cache
 def _tightest(alpha: float) -> float:
-    """Return the x at which `_sequence` is least: x = log((1 + x)/alpha^2).
+    """Return the x at which `_sequence` is smallest: x = log((1 + x)/alpha^2).
 
     >>> round(_tightest(0.05), 1), round(_sequence(_tightest(0.05), 0.05), 3)
     (8.2, 3.035)

@@ -2,7 +2,7 @@
 
 `kl_variance_interval` is the interval of a variance, or of cost times variance (paper, appendix D);
 `kl_confidence` says how often it holds at all times at once; `bernoulli_kl` is the divergence that
-both are about.
+both use.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> Floats:
 
 
 def _success(p: Floats, gap: Floats) -> Floats:
-    """Return p log(p/q), q = p + gap: a gap that is known keeps the digits of q close to p."""
+    """Return p log(p/q) for q = p + gap. The gap keeps all digits if q is close to p."""
     return np.where(p < _TINY, 0.0, -p * np.log1p(gap / p))
 
 
 def kl_variance_interval(mean: ArrayLike, pairs: ArrayLike, delta: float) -> tuple[Floats, Floats]:
     """Return both ends of {v : kl(2 mean, 2 v) <= delta/pairs}, elementwise.
 
-    The interval of a variance, or of cost times variance, by divergence (paper, appendix D).
-    From t pairs of draws Y and costs Q, independent of them, all in [0, 1], `mean` is
-    vbar = 1/(2t) sum_s Q_s (Y_2s - Y_2s-1)^2; all Q are 1 for the variance alone. `kl_confidence`
+    This is the interval of a variance, or of cost times variance (paper, appendix D). There are t
+    pairs of draws Y, and costs Q that are independent of the draws, all in [0, 1]. `mean` is
+    vbar = 1/(2t) sum_s Q_s (Y_2s - Y_2s-1)^2. For the variance alone, all Q are 1. `kl_confidence`
     says how often the intervals of all t hold at once.
 
     >>> low, high = kl_variance_interval([0.0, 0.1, 0.5], 100, delta=10)
@@ -63,20 +63,21 @@ def kl_variance_interval(mean: ArrayLike, pairs: ArrayLike, delta: float) -> tup
         raise PlanError(f"pairs must be at least 1, got {pairs!r}: wait for the first pair")
     p, level = np.broadcast_arrays(2 * vbar, positive("delta", delta) / t)
     high = -np.expm1(-_above(p, 1 - p, level))
-    low = np.exp(-_above(1 - p, p, level))  # as far below p as its complement is above 1 - p
+    low = np.exp(-_above(1 - p, p, level))  # low is as far below p as 1 - low is above 1 - p
     return low / 2, high / 2
 
 
 def kl_confidence(delta: float, pairs: float) -> float:
-    """Return with what probability `kl_variance_interval` holds at all of 1, ..., n pairs at once.
+    """Return how probable it is, at least, that `kl_variance_interval` holds for 1, ..., n pairs.
 
-    1 - 2e ceil(delta log n) e^-delta (Garivier 2013, equation 5), or 0 where that says nothing.
+    The intervals hold at once with at least the probability 1 - 2e ceil(delta log n) e^-delta
+    (Garivier 2013, equation 5). If this is negative, 0 is returned.
 
     >>> round(kl_confidence(10, 10_000), 3), kl_confidence(3, 10_000)
     (0.977, 0.0)
     """
     delta, n = positive("delta", delta), count_of("pairs", pairs)
-    # The proof cuts the times into this many slices; a single time is one slice, not none.
+    # The proof divides the times into this many slices. A single time is one slice, not zero.
     slices = max(1, math.ceil(delta * math.log(n)))
     return max(0.0, 1 - 2 * math.e * slices * math.exp(-delta))
 
@@ -84,10 +85,10 @@ def kl_confidence(delta: float, pairs: float) -> float:
 def _above(p: Floats, rest: Floats, level: Floats) -> Floats:
     """Return w = -log(1 - q) of the q >= p with kl(p, q) = level; `rest` is 1 - p.
 
-    The equation of `policies.indices.kl_ucb`, for which 1 - p is enough. Here p is known as well,
-    to all its digits, and an end close to p or to 0 keeps its own: the excess is a sum of terms
-    in the gap q - p, which is taken on the side where it does not cancel. The slope is gap/q.
-    Newton's method starts on the right and comes down to the root without overshooting.
+    The equation is that of `policies.indices.kl_ucb`, which needs only 1 - p. Here p is also known
+    to all its digits, so that an end close to p or to 0 has all its digits too. The excess is a sum
+    of terms in the gap q - p. The gap is computed on the side where it does not cancel. The slope
+    is gap/q. Newton's method starts on the right and comes down to the root without overshooting.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         log_rest = np.where(p < 0.5, np.log1p(-p), np.log(rest))

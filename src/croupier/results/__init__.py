@@ -1,1 +1,1 @@
-"""The answer: a result, how it is made of what was told, and how results are merged."""
+"""Results: what a run returns, how it is made, and how results are merged."""

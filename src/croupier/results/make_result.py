@@ -21,18 +21,18 @@ from croupier.results.rows import ArmRow, ArmRows, RowMeaning
 
 __all__ = ["Loss", "cost_times_variance", "result_of", "untested"]
 
-#: What one arm's part in the error costs, the smaller the better, from the prices (K,) and the
-#: variances (K,) of the arms: the efficiency of an arm is the least loss over its own.
+#: Returns a number for each arm from the prices (K,) and the variances (K,) of the arms; smaller
+#: is better. The efficiency of an arm is the smallest loss divided by the loss of the arm.
 Loss: TypeAlias = Callable[[Plan, Ledger, Floats, Floats], Floats]
 
 
 def cost_times_variance(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
-    """Return the cost of a draw times its variance: what a single best arm is chosen by."""
+    """Return the cost of a draw times its variance. It is smallest for the best single arm."""
     return price * variance
 
 
 def untested(components: int) -> Floats:
-    """Return the agreement of arms that have no mean in common: NaN for every component."""
+    """Return the agreement of arms that do not share one mean: NaN for every component."""
     return np.full(components, np.nan)
 
 
@@ -47,9 +47,9 @@ def result_of(
     loss: Loss = cost_times_variance,
     meaning: RowMeaning | None = None,
 ) -> Result:
-    """Return the result of an estimate, which keeps the ledger and the history.
+    """Return the result of an estimate. The result keeps the ledger and the history.
 
-    `meaning` says what its rows show.
+    `meaning` says what the rows of the result show.
     """
     scalar = history.scalar
     p = agreement[0]
@@ -61,7 +61,7 @@ def result_of(
         cost=ledger.spent,
         seconds=0.0,
         stopped=None,
-        # The rows are made when somebody reads them: ledger and history do not change any more.
+        # The rows are made when they are first read: ledger and history do not change any more.
         arms=ArmRows(partial(_rows, plan, ledger, estimate.pooled, history, loss)),
         agreement=(None if np.isnan(p) else float(p)) if scalar else agreement,
         warnings=tuple(warnings),
@@ -85,7 +85,7 @@ def _answer(estimate: Estimate, scalar: bool) -> dict[str, Any]:
 
 
 def _answer_of_logs(estimate: Estimate, scalar: bool) -> dict[str, Any]:
-    """Return the estimate on both scales; the interval is symmetric on that of the logs."""
+    """Return the estimate on both scales; the interval is symmetric on the scale of logs."""
     assert estimate.logs is not None
     log, error, half = estimate.logs
     ends = log_ends(log, half)
@@ -103,7 +103,7 @@ def _answer_of_logs(estimate: Estimate, scalar: bool) -> dict[str, Any]:
 def _rows(
     plan: Plan, ledger: Ledger, pooled: Pooled, history: History, loss_of: Loss
 ) -> list[ArmRow]:
-    """Return what is known of every arm by itself, and its weight in the estimate."""
+    """Return what is known about every arm, and its weight in the estimate."""
     with arithmetic(plan.log):
         s2, price, x, scalar = ledger.sample_variance, ledger.price, ledger.mean, history.scalar
         V = ledger.variance @ objective_weights(plan, ledger, s2)

@@ -28,7 +28,7 @@ def arm_by_arm(
     combiner: Combiner,
     loss: Loss = cost_times_variance,
 ) -> Result:
-    """Merge the ledgers: the runs one after the other, as one long run."""
+    """Merge the ledgers, as if the runs were one long run."""
     plan = replace(results[0].plan, confidence=confidence)
     ledger = results[0].basis.ledger.copy()
     for one in results[1:]:
@@ -36,7 +36,7 @@ def arm_by_arm(
     parts = [one.history.rows() for one in results]
     batches = np.concatenate([part.batches for part in parts])
     batches["ticket"] = np.arange(len(batches))
-    kept = all(part.values for part in parts)  # by each of the runs, or the draws of some are gone
+    kept = all(part.values for part in parts)  # if a run did not keep its draws, none are kept
     rows = Rows(
         batches,
         np.concatenate([part.moments for part in parts]),
@@ -49,7 +49,7 @@ def arm_by_arm(
 def run_by_run(
     results: Sequence[Result], confidence: float, interval: Interval, _: Combiner | None = None
 ) -> Result:
-    """Weigh the runs: each of them is an arm of which only the mean and its error are known."""
+    """Weight the runs: each run counts as an arm with a known mean and a known error."""
     units = {one.plan.unit for one in results}
     names = tuple(f"run {number} (seed {one.seed})" for number, one in enumerate(results, 1))
     plan = Plan(
@@ -74,10 +74,10 @@ def run_by_run(
 
 
 def _moments(run: Result) -> Floats:
-    """Return origin, exponent, mean, M2, M3, M4 of draws that would have come to the same.
+    """Return origin, exponent, mean, M2, M3, M4 of n draws that would give the same estimate.
 
-    n draws with the mean of the run, its variance times n, and the fourth moment that gives the
-    effective degrees of freedom which its error has: see `Ledger.df`.
+    Their mean is the mean of the run, and their variance is n times the variance of the run. Their
+    fourth moment gives the effective degrees of freedom of its error: see `Ledger.df`.
     """
     n, pooled, scale = run.draws, run.basis.pooled, run.basis.scale
     m2 = np.where(pooled.varies, pooled.variance * n, 0.0) * max(n - 1, 1)
@@ -91,13 +91,13 @@ def _moments(run: Result) -> Floats:
 def trusted(ledger: Ledger) -> Floats:
     """Weight runs by 1/(V_k exp(1.5 sqrt(2/df_k))), V_k = s2_k/n_k the square of their errors.
 
-    By inverse variance, but an error that is not well known is taken to be larger than it looks:
-    among many short runs those that were lucky would count for the most. A run in which nothing
-    has varied gets no weight; if none has, each is weighed by its draws.
+    This is inverse variance, but an error that is not well known counts as larger than it looks.
+    Otherwise, among many short runs, the lucky ones would count most. A run without variation gets
+    no weight. If no run has varied, each run is weighted by its number of draws.
     """
     n, s2 = ledger.count[:, None], ledger.variance
-    doubtful = s2 * np.exp(1.5 * np.sqrt(2 / ledger.df))
-    precise = np.divide(n, doubtful, out=np.zeros_like(s2), where=s2 > 0)
+    inflated = s2 * np.exp(1.5 * np.sqrt(2 / ledger.df))
+    precise = np.divide(n, inflated, out=np.zeros_like(s2), where=s2 > 0)
     precise = np.where((s2 > 0).any(axis=0), precise, n)
     return np.asarray(precise / precise.sum(axis=0))
 
@@ -135,9 +135,9 @@ def _merged(
 def run_agreement(results: Sequence[Result]) -> Floats:
     """Return the p-value, per component, that the runs estimate the same number.
 
-    Welch's test for means of unequal variances (Biometrika 38, 1951): with w = 1/V,
+    This is Welch's test for means of unequal variances (Biometrika 38, 1951): with w = 1/V,
     F = sum w (x - x_w)^2/(R - 1) / (1 + 2 (R - 2)/(R^2 - 1) L), L = sum (1 - w/W)^2/df, on R - 1
-    and (R^2 - 1)/(3 L) degrees of freedom. NaN where fewer than two runs have varied.
+    and (R^2 - 1)/(3 L) degrees of freedom. It is NaN if fewer than two runs have varied.
     """
     from scipy.special import fdtrc
 

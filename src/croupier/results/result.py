@@ -1,4 +1,4 @@
-"""Result: one estimate, its error bar, and a row for every arm; frozen data with a face."""
+"""Result: one estimate, its error bar, and a row for every arm, as frozen data."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ __all__ = ["Basis", "Result", "Runs", "log_ends"]
 
 @dataclass(frozen=True)
 class Runs:
-    """The runs that a merged result was made of, in their order.
+    """The runs that a merged result was made from, in their order.
 
-    `agreement` is the p-value of the hypothesis that all of them estimate the same quantity; None,
-    or NaN in an array, if that cannot be tested. `log_values` and `log_stderrs` are there for runs
-    of logs.
+    `agreement` is the p-value of the hypothesis that all runs estimate the same quantity. It is
+    None, or NaN in an array, if this cannot be tested. `log_values` and `log_stderrs` are None
+    except for runs of logs.
     """
 
     seeds: tuple[int, ...]
@@ -55,9 +55,9 @@ class Runs:
 
 
 class Basis(NamedTuple):
-    """What a result rests on, for the inside of croupier: intervals at other levels, merging.
+    """What a result is made from. croupier needs it for intervals at other levels and to merge.
 
-    `pooled` is relative to `scale`, which is the ledger's, or that of a table without one.
+    `pooled` is relative to `scale`: the scale of the ledger, or of a table that has no ledger.
     """
 
     ledger: Ledger
@@ -71,15 +71,16 @@ class Basis(NamedTuple):
 class Result:
     """What a run returns: numbers for scalar draws, read-only arrays of length d for vectors.
 
-    `interval` is (low, high) at `confidence`; `stopped` the reason why the run ended; `agreement`
-    the p-value of the hypothesis that all arms share one mean (None, or NaN in an array, if that
-    cannot be tested, as between strata); `cost` is in the unit of the budget, `seconds` the wall
-    time of the run. `runs` is there if several runs were merged.
+    `interval` is (low, high) at `confidence`. `stopped` is the reason why the run ended.
+    `agreement` is the p-value of the hypothesis that all arms share one mean. It is None, or NaN in
+    an array, if this cannot be tested (strata, for example). `cost` is in the unit of the budget;
+    `seconds` is the wall time of the run. `runs` is None unless several runs were merged.
 
-    A run with ``log=True`` has the answer on the scale of logs too, and None without: `log_value`
-    is log(value), `log_stderr` the relative standard error stderr/value (the delta method), and
-    `log_interval` is log_value ± half-width/value. There `interval` are the exponentials of its
-    ends; `value`, `stderr` and `interval` are 0 or inf where no double holds them.
+    A run with ``log=True`` also has the answer on the scale of logs: `log_value` is log(value),
+    `log_stderr` is the relative standard error stderr/value (the delta method), and `log_interval`
+    is log_value ± half-width/value. In other runs these are None. With ``log=True`` the ends of
+    `interval` are the exponentials of the ends of `log_interval`, and `value`, `stderr` and
+    `interval` are 0 or inf if they do not fit into a double.
     """
 
     value: Any
@@ -129,7 +130,9 @@ class Result:
     def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
         """Return (low, high) on the scale of logs at another level, in a run with log=True."""
         if not self.plan.log:
-            raise PlanError("this is not a run of logs: take the logs of confidence_interval")
+            raise PlanError(
+                "this run was made without log=True: take the logs of confidence_interval"
+            )
         low, high = self._log_ends(level)
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
@@ -181,9 +184,9 @@ class Result:
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else, and return its path.
 
-        The answer, the warnings, the table of arms, the picture (if matplotlib is installed), what
-        it took, the plan, and how to run it again: ``result.report("run.html")``. The same result
-        gives the same bytes.
+        The page has the answer, the warnings, the table of arms, the picture (if matplotlib is
+        installed), the cost and the time, the plan, and how to run it again:
+        ``result.report("run.html")``. The same result gives the same bytes.
         """
         from croupier.views import report
 
@@ -206,7 +209,7 @@ class Result:
         )
 
     def to_dict(self) -> Summary:
-        """Return the result as plain data, ready for JSON but for NaN and infinity."""
+        """Return the result as plain data, ready for JSON except for NaN and infinity."""
         low, high = self.interval
         summary: Summary = {
             "value": _plain(self.value),
@@ -247,7 +250,7 @@ class Result:
         return summary
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the arms as a DataFrame, one row each, indexed by name; NaN: not known."""
+        """Return the arms as a DataFrame, one row each, indexed by name; NaN means not known."""
         pandas = _needed("pandas", "pandas")
         frame = pandas.DataFrame({column: self._cells(column) for column in self._columns()})
         return frame.set_index("name")  # type: ignore[no-any-return]
@@ -280,7 +283,7 @@ class Result:
     def _columns(self) -> tuple[str, ...]:
         if self.log_interval is None:
             return ARM_COLUMNS
-        first = ARM_COLUMNS.index("weight") + 1  # `mean` may be one that no double holds
+        first = ARM_COLUMNS.index("weight") + 1  # first the logs: `mean` may not fit into a double
         return (*ARM_COLUMNS[:first], *LOG_COLUMNS, *ARM_COLUMNS[first:])
 
     def _cells(self, column: str) -> list[Any]:
@@ -291,14 +294,14 @@ class Result:
         return [missing if cell is None else cell for cell in cells]
 
 
-def log_ends(log: Floats, width: Floats) -> tuple[Floats, Floats]:
-    """Return both ends of the interval of log(mean), log(mean) ± half/mean.
+def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
+    """Return both ends of the interval of log(mean): log(mean) ± half, the relative half-width.
 
-    Better for skewed draws than the logs of mean ± half: see docs/honesty.md.
+    For skewed draws this is better than the logs of both ends: see docs/honesty.md.
     """
-    if not (infinite := np.isinf(width)).any():
-        return log - width, log + width
-    known = np.where(infinite, 0.0, width)
+    if not (infinite := np.isinf(half)).any():
+        return log - half, log + half
+    known = np.where(infinite, 0.0, half)
     return (
         np.where(infinite, -np.inf, log - known),
         np.where(infinite, np.inf, log + known),

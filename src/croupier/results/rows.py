@@ -21,8 +21,8 @@ class RowMeaning:
     """What the rows of a kind of table show, in words.
 
     `arms` is what the rows are called. `untested` says why the means of the arms are not tested
-    for agreement; None if the arms estimate one mean, and so are tested. `efficiency` is what the
-    numbers in that column are.
+    for agreement. It is None if the arms share one mean: then they are tested. `efficiency` says
+    what the numbers in this column are.
     """
 
     arms: str = "arms"
@@ -34,15 +34,16 @@ class RowMeaning:
 class ArmRow:
     """What a run learned about one arm; `None` where it is not known.
 
-    `share` is that of the cost, `weight` that in the estimate (the mean over components);
-    `stderr` is the standard error of the arm's own `mean`, `variance` that of one draw;
-    `cost_per_draw` is in the unit of the budget; `efficiency` is precision per cost relative to
-    the best arm (1 is the best). For strata it is what one more draw would add: all are 1 where
-    the allocation is optimal. `values` are the draws, if the run kept them.
+    `share` is the share of the cost; `weight` is the weight in the estimate (the mean over
+    components). `stderr` is the standard error of the arm's own `mean`; `variance` is the variance
+    of one draw. `cost_per_draw` is in the unit of the budget. `efficiency` is precision per cost
+    relative to the best arm (1 is the best). For strata it is what one more draw would add to the
+    precision: all are 1 if the allocation is optimal. `values` are the draws, if the run kept them.
 
-    In a run of logs `log_mean` is the log of the mean, `log_stderr` its standard error,
-    `relative_deviation` the standard deviation of one draw over the mean, and `values` are logs;
-    `mean`, `stderr` and `variance` are those of the draws, 0 or inf where no double holds them.
+    In a run of logs, `log_mean` is the log of the mean, `log_stderr` is its standard error,
+    `relative_deviation` is the standard deviation of one draw divided by the mean, and `values` are
+    logs. `mean`, `stderr` and `variance` are those of the draws; they are 0 or inf if they do not
+    fit into a double.
     """
 
     name: str
@@ -63,9 +64,9 @@ class ArmRow:
 class ArmRows:
     """The rows of a result: ``rows["naive"]`` by name, or iterate over all of them.
 
-    A mapping but for one thing: ``for row in rows`` goes over the rows, not over their names,
-    which are ``rows.keys()``. ``in``, ``get`` and ``items`` go by name, as in any mapping.
-    They are made when they are first read.
+    It is a mapping with one exception: ``for row in rows`` gives the rows, not their names. The
+    names are ``rows.keys()``. ``in``, ``get`` and ``items`` use names, as in any mapping. The rows
+    are made when they are first read.
     """
 
     def __init__(self, make: Callable[[], Sequence[ArmRow]]) -> None:
