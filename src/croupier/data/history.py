@@ -1,4 +1,4 @@
-"""The history of a run: one row per batch, from which every earlier estimate can be had."""
+"""The history of a run: one row per batch, from which every earlier estimate can be made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BATCH: Final = np.dtype(
     [("ticket", "i8"), ("arm", "i8"), ("size", "i8"), ("cost", "f8"), ("cost_m2", "f8")]
 )
 
-#: From a ledger to the estimate and its half-width, d numbers each; logs in a run of logs.
+#: Returns the estimate and its half-width from a ledger, d numbers each; logs in a run of logs.
 LookBack: TypeAlias = Callable[[Ledger], tuple[Floats, Floats]]
 
 
@@ -34,10 +34,10 @@ class Curve(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a history as it holds them.
+    """The rows of a history in its own format.
 
-    `batches` has the columns of `BATCH`; `moments` are origin, exponent, mean, M2, M3, M4 of every
-    component; `values` are the draws of each batch, if the run kept them.
+    `batches` has the columns of `BATCH`. `moments` has origin, exponent, mean, M2, M3, M4 of every
+    component. `values` has the draws of each batch, if the run kept them.
     """
 
     batches: NDArray[np.void]
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
 
 
 class _Row(NamedTuple):
-    # What a ledger reads of an outcome.
+    # The parts of an outcome that a ledger reads.
     size: int
     origin: Floats
     exponent: NDArray[np.int64]
@@ -59,9 +59,9 @@ class _Row(NamedTuple):
 class History:
     """Columns, one row per batch in ticket order: `ticket, arm, size, cost, draws`.
 
-    `arm` is an index into `names`; `cost` and `draws` are totals up to and with the batch.
+    `arm` is an index into `names`; `cost` and `draws` are totals that include the batch.
     `look_back` makes the estimate that was available after some of the batches, from a ledger of
-    them. A table whose estimates are not made from a ledger sets `looks` instead.
+    these batches. A table that does not make its estimates from a ledger sets `looks` instead.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class History:
         self._rows = row + 1
 
     def append_draws(self, ticket: int, arms: Sequence[int], values: Sequence[float]) -> None:
-        """Add the rows of single draws that cost 1 each, from a ticket on."""
+        """Add the rows of single draws that cost 1 each; `ticket` is the first ticket."""
         start, stop = self._rows, self._rows + len(values)
         self._make_room(stop)
         batches, moments = self._batches[start:stop], self._moments[start:stop]
@@ -116,12 +116,12 @@ class History:
 
     def _make_room(self, rows: int) -> None:
         while rows > len(self._batches):
-            # A new buffer, not a resized one: a history that was handed out keeps the old one.
+            # This makes a new buffer, because the views of this history keep the old one.
             self._moments = np.concatenate((self._moments, np.empty_like(self._moments)))
             self._batches = np.concatenate((self._batches, np.empty_like(self._batches)))
 
     def take(self, rows: Rows) -> None:
-        """Take rows that were stored, all at once, in place of those that are here."""
+        """Replace all rows by rows that were stored."""
         self._rows, self.scalar = len(rows.batches), rows.scalar
         self._batches, self._moments, self._values = rows.batches, rows.moments, rows.values
 
@@ -132,13 +132,13 @@ class History:
         return Rows(*parts, self.scalar, list(self._values))
 
     def view(self, look_back: LookBack | None = None) -> History:
-        """Return the history as it is now, for a result: later batches do not show in it."""
+        """Return the history as it is now, for a result: later batches do not appear in it."""
         twin = History.__new__(History)
         vars(twin).update(vars(self), _look_back=look_back, _values=list(self._values))
         return twin
 
     def own(self) -> None:
-        """Part with the buffers of the history that this is a view of, to append to it."""
+        """Copy the buffers that this view shares with its history, before rows are added."""
         self._batches, self._moments = self._batches.copy(), self._moments.copy()
 
     def __len__(self) -> int:
@@ -198,11 +198,11 @@ class History:
         return {name: self._joined(own) for name, own in zip(self.names, parts, strict=True)}
 
     def _joined(self, parts: list[Floats]) -> Floats:
-        # An arm that was never drawn has no draws, of as many components as the others'.
+        # For an arm that was never drawn: no draws, with the number of components of the others.
         return np.concatenate([self._values[0][:0], *parts])
 
     def ledger(self) -> Ledger:
-        """Return the ledger that these batches make, booked anew in their order."""
+        """Return the ledger of these batches, booked again in their order."""
         ledger = self._empty()
         with arithmetic(self._log):
             self._book(ledger, 0, self._rows)
@@ -212,17 +212,17 @@ class History:
         return Ledger(len(self.names), measured=self._measured, positive=self._log)
 
     def at(self, cost: float) -> Any:
-        """Return the estimate that was available when `cost` had been spent; NaN before any.
+        """Return the estimate that was available when `cost` had been spent; NaN if none was.
 
-        It is the combination of the batches that were finished by then: the paper's muhat(t).
+        It combines the batches that were finished by then: the paper's muhat(t).
         """
         value = exp(self._at(cost)) if self._log else self._at(cost)
         return value.item() if self.scalar else value
 
     def log_at(self, cost: float) -> Any:
-        """Return the log of `at(cost)` in a run of logs, also where no double holds `at(cost)`."""
+        """Return the log of `at(cost)` in a run of logs, even if `at(cost)` is not a double."""
         if not self._log:
-            raise PlanError("this is not a run of logs: take the log of history.at")
+            raise PlanError("this run was made without log=True: take the log of history.at")
         value = self._at(cost)
         return value.item() if self.scalar else value
 
@@ -242,11 +242,11 @@ class History:
         return self._estimates(np.unique(np.minimum(np.searchsorted(cost, marks), len(cost) - 1)))
 
     def _estimates(self, rows: NDArray[np.int64]) -> Curve:
-        """Replay the batches and combine after each of the given rows (ascending)."""
+        """Replay the batches and combine the arms after each of the given rows (ascending)."""
         if self.looks is not None:
             return _latest(self.looks, rows)
         if self._look_back is None:
-            raise PlanError("this history has no estimates: it was not made for a result")
+            raise PlanError("this history has no estimates: use the history of a result")
         ledger = self._empty()
         values, halves, start = [], [], 0
         with arithmetic(self._log):

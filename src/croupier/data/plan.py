@@ -28,7 +28,7 @@ Batching: TypeAlias = Literal["growing", "one"] | int
 _BATCHES: TypeAlias = Literal["growing", "one"]
 
 #: A round of decisions grows a run by about a quarter of what it has spent. One decision must
-#: never buy a whole round, so a round has at least 8 of them.
+#: never buy a whole round, so a round has at least 8 decisions.
 ROUND: Final = 0.25
 _DECISIONS_PER_ROUND: Final = 8
 
@@ -37,11 +37,11 @@ _DECISIONS_PER_ROUND: Final = 8
 class Plan:
     """What a run does: plain data that goes to JSON and back.
 
-    `table` is the kind of table that the run is played at, `settings` is what that kind alone
-    needs to know (the weights of strata, for example). `policy` is ``{"name": ..., parameters}``,
-    `combine` the name of a combiner, `first` the number of draws that every arm gets before a
-    policy may prefer one. If `batch` is a number, the first call of every arm makes that many
-    draws. With `log` the arms return logs of draws, and `bounds` are those of the logs.
+    `table` is the kind of table that the run is played at. `settings` has the settings of this kind
+    (the weights of strata, for example). `policy` is ``{"name": ..., parameters}``. `combine` is
+    the name of a combiner. `first` is the number of draws that every arm gets before a policy may
+    prefer one. If `batch` is a number, the first call of every arm makes that many draws. With
+    `log` the arms return logs of draws, and `bounds` are the bounds of the logs.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -51,7 +51,7 @@ class Plan:
     names: tuple[str, ...]
     seed: int
     unit: Unit = "draws"
-    # A mapping has no hash: plans that differ in their policies alone hash alike.
+    # A mapping has no hash, so plans that differ only in their policies have the same hash.
     policy: Mapping[str, Any] = field(
         default_factory=lambda: {"name": "variance-thompson"}, hash=False
     )
@@ -101,19 +101,19 @@ class Plan:
         object.__setattr__(self, name, checked)
 
     def _per_arm(self, name: str, check: Callable[[str, Any], Any]) -> tuple[Any, ...]:
-        """Return one checked entry per arm; none at all means that none is known."""
+        """Return one checked entry per arm; if none are given, all are None."""
         given = getattr(self, name)
         arms = len(self.names)
         row = isinstance(given, tuple | Sequence) and not isinstance(given, str)
         if not row or len(given) not in (0, arms):
-            raise PlanError(f"{name} needs one entry per arm, {arms}, got {given!r}")
+            raise PlanError(f"{name} must have one entry per arm ({arms} in all), got {given!r}")
         return tuple(
             [None if entry is None else check(name, entry) for entry in given or [None] * arms]
         )
 
     @property
     def opening(self) -> int:
-        """How many draws an arm is first called for."""
+        """The number of draws in the first call of an arm."""
         return 1 if isinstance(self.batch, str) else self.batch
 
     @property
@@ -144,10 +144,10 @@ def _plain(settings: object) -> dict[str, Any]:
         plain = json.loads(json.dumps(settings))
     except (TypeError, ValueError) as error:
         raise PlanError(
-            f"the settings of a table must be numbers, strings, lists and dicts: {error}"
+            f"settings must be a dict of numbers, strings, lists and dicts: {error}"
         ) from error
     if not isinstance(plain, dict):
-        raise PlanError(f"the settings of a table must be a mapping, got {settings!r}")
+        raise PlanError(f"settings must be a mapping, got {settings!r}")
     return plain
 
 

@@ -1,7 +1,7 @@
-"""Mixture: the table of an importance family, whose draws are all weighed together.
+"""Mixture: the table of an importance family. All draws are weighted together.
 
-Batches come in rounds. When all of a round was told, the next one is planned: the proportions are
-learned on what the controls leave, and a normal proposal may be fitted. So the result does not
+Batches come in rounds. When a whole round was told, the next one is planned: the proportions are
+learned from what the controls leave, and a normal proposal may be fitted. So the result does not
 depend on the width, on the workers or on the order of arrival.
 """
 
@@ -37,21 +37,21 @@ from croupier.tables.tickets import Tickets
 
 __all__ = ["KIND", "Mixture"]
 
-#: The draws of one batch at most: what an arm is called for at once.
+#: The largest number of draws in one batch; a batch is one call of an arm.
 LARGEST: Final = 10_000
 
-#: A run that may stop at a tolerance grows by so much a round, once it has so many draws.
+#: If a tolerance may stop the run, a round grows it by only 25 %, once it has 1000 draws.
 _STEP: Final = 0.25
 _ENOUGH: Final = 1_000
 
 
 class Mixture:
-    """Deals a budget to the proposals of a family and weighs all draws against their mixture.
+    """Deals a budget to the proposals of a family and weights all draws by their mixture.
 
     The plan's settings are ``{"proportions": "learned", "equal" or shares, "tune": the number of
-    proposals to be fitted, "spread": whether their spread is, "rounds": "pooled" or "own",
-    "normalised": whether p is}``. Rounds double; with `stopping`, if a tolerance may end the run,
-    they grow more slowly.
+    proposals to fit, "spread": whether their spread is fitted, "rounds": "pooled" or "own",
+    "normalised": whether p is normalised}``. Each round doubles the draws. Give `stopping` if a
+    tolerance may stop the run: then the rounds are smaller.
     """
 
     def __init__(
@@ -79,15 +79,15 @@ class Mixture:
     # -- ask
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch, within what is left of a budget after all that was told.
+        """Return the next batch, within the budget that is left after everything told so far.
 
-        None: nothing before the rest of the round is told, or nothing left.
+        None means: wait until the rest of the round is told, or nothing is left.
         """
         self.tickets.check_room()
         waiting = self.tickets.waiting
         if not self._queue and (waiting or not self._plan_round(draws_left, cost_left)):
             return None
-        for proposal, planned in self._queue:  # one that is too expensive may leave some for others
+        for proposal, planned in self._queue:  # if one is too expensive, another may fit
             size = self._affordable(proposal, planned, draws_left, cost_left)
             if size > 0:
                 return self._put_out(proposal, size)
@@ -118,7 +118,7 @@ class Mixture:
     def _affordable(
         self, proposal: int, size: int, draws_left: int | None, cost_left: float | None
     ) -> int:
-        """Cut a batch to what is left, less what is not told yet."""
+        """Cut a batch to the budget that is left after the batches not told yet."""
         if draws_left is not None:
             size = min(size, self.tickets.draws_left(draws_left))
         if cost_left is None:
@@ -134,7 +134,7 @@ class Mixture:
     # -- rounds
 
     def _plan_round(self, draws_left: int | None, cost_left: float | None) -> bool:
-        """Plan the next round on all that was told; False if nothing is left for it."""
+        """Plan the next round from everything told so far; False if no budget is left for it."""
         ledger = self._books.ledger
         t, J = int(ledger.draws), self._fixed
         left = math.inf if draws_left is None else float(draws_left)
@@ -144,7 +144,7 @@ class Mixture:
             return False
         n = None if math.isinf(left) else t + max(1, int(left))
         if self._round < 1 and not self._weighing.tuned:
-            if t == 0 and cost_left is not None:  # the first tells what a draw costs
+            if t == 0 and cost_left is not None:  # the first draws show what a draw costs
                 missing = np.ones(J, np.int64)
             else:
                 drawn = ledger.count[:J].astype(np.int64)
@@ -158,7 +158,7 @@ class Mixture:
             self._weighing.fit()
         known = J + len(self._weighing.tuned)
         a = self._proportions(known)
-        if self._own_rounds:  # each must reach all of the target by itself
+        if self._own_rounds:  # each round must cover the whole target alone
             self._begin_round(mixing.own_counts(a, size))
         else:
             self._begin_round(mixing.next_counts(a, ledger.count[:known], size))
@@ -176,7 +176,7 @@ class Mixture:
     def _size(self, t: int, n: int | None) -> int:
         if not self._stopping or t < _ENOUGH:
             return mixing.round_size(t, n)
-        b = max(1, int(_STEP * t))  # to double would overshoot the tolerance
+        b = max(1, int(_STEP * t))  # a doubled run would overshoot the tolerance
         return b if n is None or n - t >= 1.5 * b else n - t
 
     def _proportions(self, known: int) -> Floats:
@@ -190,7 +190,8 @@ class Mixture:
     def _prices(self) -> Floats:
         """Return the cost of a draw of each proposal; if it is not known, the mean of the others.
 
-        A short call measures the call and not the draws: it counts no more than the cheapest.
+        A short call measures the call and not the draws. Its price is at most the cheapest price
+        among the longer calls.
         """
         ledger = self._books.ledger
         price = ledger.price
@@ -205,18 +206,18 @@ class Mixture:
     # -- tell
 
     def tell(self, outcome: Outcome) -> None:
-        """Take the outcome of a batch that was asked for, in any order of arrival."""
+        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
         self.tickets.arrive(outcome)
         for told in self.tickets.in_order():
             self._books.add(told)
             self._weighing.add(told)
         if not self._queue and not self.tickets.waiting:
-            self._weighing.look()  # now, so that its time is known when the next round is planned
+            self._weighing.look()  # now, so that its time counts before the next round is planned
 
     def ask_again(self, outcome: Outcome) -> Batch | None:
-        """Return the batch that a stored outcome came of; None before its round has begun.
+        """Return the batch of a stored outcome; None before its round has started.
 
-        The outcome says what its round was planned to be, whatever the budget is now.
+        The outcome has the plan of its round, which does not depend on the present budget.
         """
         self.tickets.check_next(outcome, self._books.index)
         extra, proposal = extra_of(outcome), self._books.index[outcome.arm]
@@ -228,7 +229,7 @@ class Mixture:
             if len(extra["planned"]) > self._fixed + len(self._weighing.tuned):
                 self._weighing.fit()
             self._begin_round(np.array(extra["planned"], np.int64))
-        if proposal >= self._fixed:  # what was drawn from, to the last bit
+        if proposal >= self._fixed:  # the normal that was drawn from, to the last bit
             k = proposal - self._fixed
             self._weighing.replace(k, Normal(extra["mean"], extra["root"]))
         return self._put_out(proposal, outcome.size)
@@ -236,12 +237,14 @@ class Mixture:
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; its estimate is that at the end of the last round."""
+        """Return where the run stands; its estimate is the one at the end of the last round."""
         told, ended = self._weighing.told, not self._queue and not self.tickets.waiting
 
         def look() -> Look:
             if told != self._weighing.told:
-                raise PlanError(f"progress at ticket {told} is out of date: read it before a tell")
+                raise PlanError(
+                    f"progress at ticket {told} is out of date: read it before the next tell"
+                )
             if not told:
                 raise PlanError("nothing has been told yet: there is no estimate")
             looks = self._weighing.looks
@@ -253,12 +256,12 @@ class Mixture:
         return self._books.progress(told, seconds, look)
 
     def result(self) -> Result:
-        """Return the answer from everything told so far."""
+        """Return the result from everything told so far."""
         early = self.tickets.early
         ledger, history = self._books.with_early(early)
         seen, weighed, pooled = self._weighing.of_all(early)
         warnings = self._weighing.warnings(seen, weighed, pooled)
-        # What no double holds, a warning says.
+        # If a number does not fit into a double, a warning says so.
         with arithmetic(log=True), np.errstate(invalid="ignore"):
             history.looks = self._curve(len(history), weighed, pooled)
             return result_of(
@@ -285,7 +288,7 @@ class Mixture:
 
 
 def _scale(weighed: Weighed) -> Scale:
-    """Return the scale of an answer: from zero, in units of ``2**exponent``."""
+    """Return the scale of an answer: its origin is 0, and its unit is ``2**exponent``."""
     return Scale(np.zeros(1), np.array([weighed.exponent]))
 
 

@@ -1,4 +1,4 @@
-"""What a mixture draws: the arm of a proposal, all draws as arrays, and a normal fitted to them."""
+"""The draws of a mixture: the arm of a proposal, all draws as arrays, and a fitted normal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Proposed", "Seen", "extra_of", "fitted", "gathered", "joined", "tuned_names"]
 
-#: A fitted normal is wider than what it was fitted to, so that its tails reach.
+#: A fitted normal is wider than the draws by this factor, so that its tails reach far enough.
 _WIDER: Final = 1.1
 
-#: No value of a draw is larger, in logarithms: it stands in the row of its proposal only.
+#: The largest logarithm of the value of a draw. The value is used only in the row of its proposal.
 _LARGEST_LOG: Final = 690.0
 
 
 def tuned_names(names: Sequence[str], tune: int) -> tuple[str, ...]:
-    """Return the names of the proposals that will be fitted, none of which is taken."""
+    """Return names for the proposals that will be fitted; none of them is in `names`."""
     prefix = "tuned"
     while any(name.startswith(f"{prefix} ") for name in names):
         prefix += "'"
@@ -46,7 +46,7 @@ class Proposed:
     cost: float | None
 
     def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
-        """Return the values of `size` points, and the points as the extra."""
+        """Return the values of `size` points; `extra` has the points."""
         if "mean" in state:
             normal = Normal(state["mean"], state["root"])
             points = self.family.points(rng, size, normal, self.name)
@@ -60,7 +60,7 @@ class Proposed:
 
 
 class Seen(NamedTuple):
-    """All that was drawn, in ticket order; `own` is the proposal and `round` the round of each."""
+    """All draws in ticket order; `own` is the proposal and `round` the round of each draw."""
 
     points: Points
     own: Ints
@@ -68,7 +68,7 @@ class Seen(NamedTuple):
 
 
 def extra_of(outcome: Outcome) -> Mapping[str, Any]:
-    """Return what the arm of an outcome had to say: its state and its points."""
+    """Return the extra of an outcome: the state of its batch and its points."""
     (extra,) = outcome.extra["arm"]
     found: Mapping[str, Any] = extra
     return found
@@ -84,7 +84,7 @@ def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
 
 
 def joined(first: Seen, second: Seen) -> Seen:
-    """Return two stretches of draws as one."""
+    """Return the draws of both, one after the other."""
     pairs = zip(first.points, second.points, strict=True)
     points = Points(*(np.concatenate(pair) for pair in pairs))
     own = np.concatenate((first.own, second.own))
@@ -92,11 +92,11 @@ def joined(first: Seen, second: Seen) -> Seen:
 
 
 def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
-    """Return the normal with the weighed mean of a statistic (n, m) and 1.1 times its spread.
+    """Return the normal with the weighted mean of a statistic (n, m) and 1.1 times its spread.
 
-    Weighed by |f p/q|, it is the normal distribution nearest to the best proposal of all, |f| p
-    (cross-entropy: Rubinstein and Kroese 2004). A covariance of few draws is shrunk towards its
-    diagonal. None where the draws do not tell.
+    With the weights |f p/q|, this is the normal distribution nearest to the best proposal of all,
+    |f| p (cross-entropy: Rubinstein and Kroese 2004). A covariance from few draws is shrunk towards
+    its diagonal. None means that the draws are too few to fit a normal.
 
     >>> fitted(np.array([[0.0], [2.0]]), np.array([1.0, 1.0])).root
     array([[1.1]])

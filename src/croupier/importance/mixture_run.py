@@ -1,4 +1,4 @@
-"""From a family and its settings to a run of the mixture, and so to a result."""
+"""Plays the mixture of a family with its settings, and returns the result."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ __all__ = ["MixtureOptions", "run_mixture"]
 class MixtureOptions:
     """How a mixture is dealt: see `Family.estimate` and `Family.tune`.
 
-    `tune` is how many normal proposals are fitted on the way, `spread` whether their covariance
-    is, `unbiased` whether every round is weighed by itself.
+    `tune` is the number of normal proposals that are fitted during the run. `spread` says whether
+    their covariance is fitted too. `unbiased` says whether each round is weighted by its own
+    mixture.
     """
 
     proportions: str | Mapping[str, float] | Sequence[float] = "learned"
@@ -72,14 +73,14 @@ def _check(family: Family, settings: RunSettings) -> None:
     budget = settings.budget
     if settings.anytime:
         raise PlanError(
-            "anytime=True is not for a mixture: it weighs all draws anew at every look, and no "
-            "interval is known that would hold at all of them; give rtol= or atol= to stop early, "
-            "or cr.estimate(family.arms(), anytime=True)"
+            "anytime=True is not possible for a mixture: every look weights all draws again, and "
+            "no interval is known that holds at all looks; give rtol= or atol= to stop early, or "
+            "use cr.estimate(family.arms(), anytime=True)"
         )
     if budget.draws is not None and budget.draws < 2 * len(family):
         raise PlanError(
-            f"draws={budget.draws} do not suffice for {len(family)} proposals: give at least "
-            f"{2 * len(family)}, better {32 * len(family)}, or fewer proposals"
+            f"draws={budget.draws} is too small for {len(family)} proposals: give at least "
+            f"{2 * len(family)} draws, better {32 * len(family)}, or fewer proposals"
         )
     if budget.cost is not None and family.costs is None:
         raise PlanError("cost= is a budget, but the family has no costs: give Family(costs=...)")
@@ -96,7 +97,7 @@ def _shares(family: Family, proportions: Any) -> str | list[float]:
     proportions = in_order("proportions", family.names, proportions)
     shares = shares_of("proportions", proportions)
     if shares is None or len(shares) != len(family):
-        raise PlanError(f"proportions needs {len(family)} numbers, got {proportions!r}")
+        raise PlanError(f"proportions must be {len(family)} numbers, got {proportions!r}")
     return list(shares)
 
 
@@ -104,8 +105,8 @@ def _fitted_names(family: Family, tune: int, shares: str | list[float]) -> tuple
     fit = 0 if tune == 0 else count_of("tune", tune)
     if fit and not isinstance(shares, str):
         raise PlanError(
-            "proportions are fixed, but there is no number for a proposal that is fitted: "
-            "use 'learned' or 'equal', or leave tune out"
+            "proportions has no number for the proposals that tune= fits: give "
+            "proportions='learned' or proportions='equal', or leave tune out"
         )
     return tuned_names(family.names, fit)
 

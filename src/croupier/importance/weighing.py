@@ -1,6 +1,6 @@
-"""What the draws of a mixture come to: their weights, the answer, and what they teach.
+"""All draws of a mixture: their weights, the answer, and what is learned from them.
 
-They teach the proportions of the next round, and the normals that are fitted to them.
+The proportions of the next round are learned from the draws, and normals are fitted to them.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from croupier.importance.points import Normal, Points
 
 __all__ = ["Weighed", "Weighing"]
 
-#: A Pareto shape above 0.5 means an infinite variance. Weights of a good mixture, which are
-#: bounded, look like that too now and then, but then their variance is well known: df is a large
-#: part of the draws.
+#: A Pareto shape above 0.5 means an infinite variance. The weights of a good mixture are bounded,
+#: but sometimes they also look like this. Then their variance is well known: df is more than 4 %
+#: of the number of draws.
 _HEAVY: Final = 0.5
 _UNKNOWN: Final = 0.04
 
-#: A value with a larger logarithm, either way, is zero or infinite as a double, or its error is.
+#: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
 _DOUBLE: Final = 690.0
 
-#: About so many draws are searched for mistakes in the family.
-_SUSPECTS: Final = 50_000
+#: About this many draws are checked for mistakes in the family.
+_CHECKED: Final = 50_000
 
 
 class Weighed(NamedTuple):
-    """What the draws come to: their weights, what the controls leave of them, and the answer."""
+    """The weights of the draws, what the controls leave of them, and the answer."""
 
     mixed: Mixed
     left: Controlled
@@ -49,10 +49,10 @@ class Weighed(NamedTuple):
 
 
 class Weighing:
-    """All draws of a mixture, weighed together; `tuned` are the normals fitted to them so far.
+    """All draws of a mixture, weighted together; `tuned` are the normals fitted so far.
 
-    It looks at them when it is asked to, and remembers in `looks` how many outcomes were told
-    by then, their weights and the answer.
+    `look` weights the draws. `looks` has one entry per look: how many outcomes were told until
+    then, their weights, and the answer.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -69,12 +69,12 @@ class Weighing:
         self.looks: list[tuple[int, Weighed, Pooled]] = []
 
     def add(self, outcome: Outcome) -> None:
-        """Take the next outcome, in the order of the tickets."""
+        """Take the next outcome, in ticket order."""
         self._fresh.append(outcome)
         self.told += 1
 
     def _seen(self) -> Seen:
-        """Return all that was told, as arrays; the outcomes themselves are let go."""
+        """Return everything told so far, as arrays; the outcomes themselves are dropped."""
         if self._fresh:
             new = gathered(self._fresh, self._index)
             self._gathered = new if self._gathered is None else joined(self._gathered, new)
@@ -83,10 +83,10 @@ class Weighing:
         return self._gathered
 
     def look(self) -> tuple[int, Weighed, Pooled]:
-        """Look at all that was told; the same again until more is."""
+        """Look at everything told so far; the look is kept until more is told."""
         told = self.told
         if not self.looks or self.looks[-1][0] < told:
-            if self.looks:  # of an old look, only the answer is still wanted
+            if self.looks:  # only the answer of an old look is still needed
                 row, weighed, pooled = self.looks[-1]
                 self.looks[-1] = row, weighed._replace(mixed=_NO_DRAWS, left=_NOTHING_LEFT), pooled
             weighed = self._weigh(self._seen())
@@ -94,7 +94,7 @@ class Weighing:
         return self.looks[-1]
 
     def of_all(self, late: Sequence[Outcome]) -> tuple[Seen, Weighed, Pooled]:
-        """Return all that was told, with what came before its turn, and what it comes to."""
+        """Return all draws told so far and those that came early, their weights and the answer."""
         if not late:
             _, weighed, pooled = self.look()
             return self._seen(), weighed, pooled
@@ -132,10 +132,10 @@ class Weighing:
             draws=t,
         )
 
-    # -- what they teach
+    # -- what is learned from the draws
 
     def proportions(self, price: Floats | None) -> Floats:
-        """Return what the next round should be dealt in, as learned on what the controls leave."""
+        """Return the proportions of the next round, learned from what the controls leave."""
         _, weighed, _ = self.look()
         H = weighed.mixed.H
         for normal in self.tuned[H.shape[1] - self._fixed :]:
@@ -144,7 +144,7 @@ class Weighing:
         return mixing.proportions(weighed.left.u, H, price)
 
     def fit(self) -> None:
-        """Fit one more normal proposal to the statistic, weighed by |y|."""
+        """Fit one more normal proposal to the statistic, weighted by |y|."""
         _, weighed, _ = self.look()
         statistic = self._seen().points.statistic
         if not statistic.shape[1]:
@@ -157,14 +157,14 @@ class Weighing:
             self.tuned.append(normal)
 
     def replace(self, k: int, normal: Normal) -> None:
-        """Put a normal in the place of the fitted one, or behind the last."""
+        """Replace the fitted normal number k, or add it after the last one."""
         self.tuned[k : k + 1] = [normal]
 
-    # -- what deserves a warning
+    # -- warnings
 
     def warnings(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
-        """Return what the answer should be distrusted for, as far as its draws can tell."""
-        names, some = self._names, slice(None, None, 1 + len(seen.own) // _SUSPECTS)
+        """Return the warnings about the answer, as far as its draws show them."""
+        names, some = self._names, slice(None, None, 1 + len(seen.own) // _CHECKED)
         points = Points(*(part[some] for part in seen.points))
         log_q = self._densities(points)
         found = density_warnings(

@@ -77,7 +77,7 @@ def test_a_plan_survives_json(plan: Plan) -> None:
         ({"objective": (0.0, 0.0)}, "objective must have a weight above 0, got "),
         ({"objective": 1.0}, "objective must be a sequence of weights, got 1"),
         ({"keep_values": "yes"}, "keep_values must be True or False, got 'yes'"),
-        ({"versions": "12"}, "versions needs one entry per arm, 2, got '12'"),
+        ({"versions": "12"}, r"versions must have one entry per arm \(2 in all\), got '12'"),
         ({"versions": (1, 2)}, "versions must be strings or None, got 1"),
         ({"bounds": ((1, 0), None)}, r"bounds must be finite with low < high, got \(1, 0\)"),
         ({"bounds": ((0, math.inf), None)}, "bounds must be finite with low < high, got "),
@@ -91,9 +91,9 @@ def test_a_plan_survives_json(plan: Plan) -> None:
         ({"confidence": 1.0}, r"confidence must lie between 0 and 1, got 1\.0"),
         ({"width": 0}, "width must be a whole number of at least 1, got 0"),
         ({"first": 0}, "first must be a whole number of at least 1, got 0"),
-        ({"versions": ("1",)}, "versions needs one entry per arm, 2, got"),
-        ({"bounds": ((0, 1), None, None)}, "bounds needs one entry per arm, 2, got"),
-        ({"cost_bounds": (None,)}, "cost_bounds needs one entry per arm, 2, got"),
+        ({"versions": ("1",)}, r"versions must have one entry per arm \(2 in all\), got"),
+        ({"bounds": ((0, 1), None, None)}, r"bounds must have one entry per arm \(2 in all\), got"),
+        ({"cost_bounds": (None,)}, r"cost_bounds must have one entry per arm \(2 in all\), got"),
     ],
 )
 def test_a_plan_that_cannot_be_played_is_refused(changes: dict[str, Any], message: str) -> None:
