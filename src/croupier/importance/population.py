@@ -108,7 +108,7 @@ class Population:
                 f"update {self.update!r}, seed {self.seed}",
                 "",
                 *(f"{name:<{width}}  {formats.percent(float(share))}" for share, name in rows),
-                *(f"warning: {doubt}" for doubt in self.warnings),
+                *(f"warning: {text}" for text in self.warnings),
             ]
         )
 
@@ -154,9 +154,9 @@ def population_monte_carlo(
     stderr = float(y.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
     half = normal_quantile((1 + level) / 2) * stderr
     ends = np.array(drawn)
-    doubts = _doubts(family, y, densities)
-    for doubt in doubts:
-        warnings.warn(doubt, CroupierWarning, stacklevel=3)
+    said = _warnings(family, y, densities)
+    for text in said:
+        warnings.warn(text, CroupierWarning, stacklevel=3)
     return Population(
         value=mean,
         stderr=stderr,
@@ -169,11 +169,11 @@ def population_monte_carlo(
         proportions=np.array(rows),
         running=np.cumsum(y)[ends - 1] / ends,
         drawn=ends,
-        warnings=tuple(doubts),
+        warnings=tuple(said),
     )
 
 
-def _doubts(family: Family, y: Floats, densities: list[tuple[Floats, Floats, Ints]]) -> list[str]:
+def _warnings(family: Family, y: Floats, densities: list[tuple[Floats, Floats, Ints]]) -> list[str]:
     """Return the warnings about the estimate, as far as its draws show them."""
     log_p, log_q, source = (np.concatenate(part) for part in zip(*densities, strict=True))
     found = density_warnings(log_p, log_q, source, family.names, normalised=family.normalised)

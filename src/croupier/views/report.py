@@ -29,9 +29,9 @@ TINY = sys.float_info.min  # below it, doubles lose their digits
 
 STYLE = """\
 :root{color-scheme:light dark;--page:#fff;--ink:#222;--faint:#767676;--rule:#d9d9d9;
---first:#0072b2;--doubt:#fff6e0;--edge:#e69f00}
+--first:#0072b2;--warning:#fff6e0;--edge:#e69f00}
 @media screen and (prefers-color-scheme:dark){:root{--page:#15181c;--ink:#dfe2e6;
---faint:#979da5;--rule:#3b4148;--first:#1e88cf;--doubt:#352a10}}
+--faint:#979da5;--rule:#3b4148;--first:#1e88cf;--warning:#352a10}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--page);color:var(--ink);font:16px/1.5 system-ui,sans-serif}
 main{max-width:72rem;margin:0 auto;padding:1.5rem 1.25rem 3rem}
@@ -41,11 +41,11 @@ p{margin:.4rem 0;max-width:46rem}
 h1,table,dd{font-variant-numeric:tabular-nums}
 .interval{font-size:1.15rem;max-width:none}
 .faint{color:var(--faint)}
-.doubts{margin:1.5rem 0;padding:.7rem 1rem;background:var(--doubt);
+.warnings{margin:1.5rem 0;padding:.7rem 1rem;background:var(--warning);
 border-left:.3rem solid var(--edge)}
-.doubts h2{margin:0 0 .3rem}
-.doubts ul{margin:0;padding-left:1.2rem;overflow-wrap:anywhere}
-.doubts li{max-width:52rem}
+.warnings h2{margin:0 0 .3rem}
+.warnings ul{margin:0;padding-left:1.2rem;overflow-wrap:anywhere}
+.warnings li{max-width:52rem}
 .wide{overflow-x:auto;font-size:.9rem}
 .panels{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:1.5rem}
 .panels figure{margin:0}
@@ -102,7 +102,7 @@ def page(
     said = content(summary, MOST_COMPONENTS)
     body = [
         *_answer(summary, said),
-        *_doubts(said.warnings),
+        *_warnings(said.warnings),
         *_section("The components", _components(summary, said)),
         *_section("The arms", _arms(summary, said)),
         *_section("The runs", _runs(summary, runs) if runs else []),
@@ -190,9 +190,9 @@ def _itself(summary: Summary) -> str:
     return f"The quantity itself: {formats.number(value, error)}, interval {interval}"
 
 
-def _doubts(warnings: Sequence[str]) -> Iterable[str]:
+def _warnings(warnings: Sequence[str]) -> Iterable[str]:
     if warnings:
-        yield '<section class="doubts">'
+        yield '<section class="warnings">'
         yield f"<h2>{'Warning' if len(warnings) == 1 else 'Warnings'}</h2>"
         yield "<ul>"
         yield from (f"<li>{escape(warning)}</li>" for warning in warnings)
