@@ -145,7 +145,7 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
         assert purpose == POLICY
         return Replayed(beliefs[ticket], arms)
 
-    monkeypatch.setattr("croupier.tables.allocator.stream", replay)
+    monkeypatch.setattr("croupier.tables.independent.stream", replay)
     table = cr.Allocator(plan)
     drawn = [0] * arms
     for ticket in range(int((decisions[:, 0] >= 0).sum())):

@@ -32,6 +32,7 @@ PLAN: dict[str, Any] = {
     "width": 3,
     "batch": "growing",
     "first": 4,
+    "settings": {},
 }
 
 
