@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.kernels import score_of
 from croupier.simulator.kinds import UCB_V
 from croupier.simulator.randomness import next_bits, ones_of, put_back, tosses

@@ -3,9 +3,10 @@
 Over a window of W pulls no rival's score falls below what it is at the end of the window, when its
 bonus is largest, and the leader's own bonus is least at the count that it may reach. So the leader
 is played as long as its mean loss stays below one threshold. Losses with two values are tossed many
-at a time, see `many_pulls`. Where nothing is certain, one decision is made as the plain kernel makes
-it. An arm's draws come from its own stream, so the pulls are those of the plain kernel, not only
-their law: all of them, unless two arms tie but for rounding, as arms with the same two values do.
+at a time, see `many_pulls`. Where nothing is certain, one decision is made as the plain kernel
+makes it. An arm's draws come from its own stream, so the pulls are those of the plain kernel, not
+only their law: all of them, unless two arms tie but for rounding, as arms with the same two values
+do.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.kernels import (
     complain,
     kl_bound,

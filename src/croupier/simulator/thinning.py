@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.laws import chance_of
 from croupier.simulator.many_pulls import book, walk
 from croupier.simulator.randomness import (
