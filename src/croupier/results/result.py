@@ -12,9 +12,10 @@ import numpy as np
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
-from croupier.data.ledger import Ledger, Scale
+from croupier.data.ledger import Ledger
 from croupier.data.log_scale import exp, log_of, relative
 from croupier.data.plan import Plan
+from croupier.data.scale import Scale
 from croupier.errors import MissingExtraError, PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import Interval, half_width
