@@ -15,9 +15,9 @@ import numpy as np
 
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.history import Curve
-from croupier.data.ledger import Scale
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
+from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import estimate_of

@@ -10,13 +10,13 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
-from croupier.compiling import inlined
 from croupier.data.draws import Draws
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, Thompson
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
 from croupier.seeds import POLICY
 from croupier.simulator import kernels, players, variance
+from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
