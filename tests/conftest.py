@@ -24,7 +24,6 @@ def _kernels() -> str:
     home = Path(cr.__file__).parent
     sources = sorted(
         [
-            home / "compiling.py",
             *home.glob("simulator/*.py"),
             *home.glob("policies/*.py"),
             *home.glob("*/*_kernel.py"),

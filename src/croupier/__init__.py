@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.data.draws import Batch, Draws, Outcome
     from croupier.data.plan import Plan
-    from croupier.errors import ArmError, CroupierError, CroupierWarning, PlanError, StoreError
+    from croupier.errors import (
+        ArmError,
+        CroupierError,
+        CroupierWarning,
+        MissingExtraError,
+        PlanError,
+        StoreError,
+    )
     from croupier.results.result import Result
     from croupier.running.estimate import estimate
     from croupier.running.merging import merge
@@ -43,6 +50,7 @@ __all__ = [
     "CroupierWarning",
     "Draws",
     "Learner",
+    "MissingExtraError",
     "Outcome",
     "Plan",
     "PlanError",
@@ -72,7 +80,14 @@ _HOMES = {
     "arms.base": ("Arm", "Learner", "scalar"),
     "data.draws": ("Batch", "Draws", "Outcome"),
     "data.plan": ("Plan",),
-    "errors": ("ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"),
+    "errors": (
+        "ArmError",
+        "CroupierError",
+        "CroupierWarning",
+        "MissingExtraError",
+        "PlanError",
+        "StoreError",
+    ),
     "results.result": ("Result",),
     "running.estimate": ("estimate",),
     "running.merging": ("merge",),

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-__all__ = ["ArmError", "CroupierError", "CroupierWarning", "PlanError", "StoreError"]
+__all__ = [
+    "ArmError",
+    "CroupierError",
+    "CroupierWarning",
+    "MissingExtraError",
+    "PlanError",
+    "StoreError",
+]
 
 
 class CroupierError(Exception):
@@ -46,6 +53,24 @@ class ArmError(CroupierError):
 
 class StoreError(CroupierError):
     """A store that cannot be used: another plan, another format, another owner."""
+
+
+class MissingExtraError(CroupierError, ImportError):
+    """A package of one of croupier's extras is not installed: one line says how to get it.
+
+    >>> raise MissingExtraError("a plot needs", "matplotlib", "plot")
+    Traceback (most recent call last):
+    croupier.errors.MissingExtraError: a plot needs matplotlib: pip install "croupier[plot]"
+    """
+
+    def __init__(self, who_needs: str, package: str, extra: str) -> None:
+        super().__init__(f'{who_needs} {package}: pip install "croupier[{extra}]"', name=package)
+        self.who_needs = who_needs
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Unpickling calls an exception with its args only, and those are the whole message.
+        return type(self), (self.who_needs, self.name, self.extra), vars(self)
 
 
 class CroupierWarning(UserWarning):

@@ -27,8 +27,11 @@ every = pytest.mark.parametrize("name", sorted(ERRORS))
 
 def words(name: str) -> str:
     """Return the code that makes an error."""
-    where = ", arm='a', ticket=3, value=[2.5]" if name == "ArmError" else ""
-    return f"{name}('it is broken'{where})"
+    more = {
+        "ArmError": ", arm='a', ticket=3, value=[2.5]",
+        "MissingExtraError": ", 'numba', 'compiled'",
+    }
+    return f"{name}('it is broken'{more.get(name, '')})"
 
 
 def made(name: str) -> Any:
@@ -36,7 +39,7 @@ def made(name: str) -> Any:
 
 
 def said(error: BaseException) -> tuple[Any, ...]:
-    return type(error), str(error), error.args, vars(error)
+    return type(error), str(error), error.args, getattr(error, "name", None), vars(error)
 
 
 def test_every_error_is_public() -> None:

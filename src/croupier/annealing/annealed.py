@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from croupier.annealing.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
+from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
 from croupier.annealing.priors import NormalPrior, Pair, PriorLike, UniformPrior
 from croupier.annealing.slices import Chains, Evaluate, Slice, widths_of
+from croupier.annealing.vectorised import LogLikelihood, is_compiled
 from croupier.annealing.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats

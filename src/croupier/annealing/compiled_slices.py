@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from croupier.compiling import inlined as compiled
+from croupier.simulator.compiling import inlined as compiled
 
 __all__ = ["annealing_of", "each_point"]
 

@@ -22,11 +22,12 @@ from croupier.annealing.annealed import (
     compilable,
 )
 from croupier.annealing.fitted import HEAVIER, Fitted
-from croupier.annealing.models import LogLikelihood, Model, is_compiled, model_of, pilot_stream
+from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.pilots import LEFT, Pilot, Start, explore
 from croupier.annealing.prior_checks import check_law, check_mass
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
 from croupier.annealing.slices import Slice
+from croupier.annealing.vectorised import LogLikelihood, is_compiled
 from croupier.annealing.walks import Autoregression, RandomWalk
 from croupier.arms.base import as_arms
 from croupier.checks import count_of, fraction_of

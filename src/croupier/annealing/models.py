@@ -5,11 +5,9 @@ Both are converted here, once, to their batch form: from arrays (chains, d) to a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,19 +24,20 @@ from croupier.annealing.priors import (
     each_point,
 )
 from croupier.annealing.transforms import Chart, chart_of
+from croupier.annealing.vectorised import (
+    NO_NUMBERS,
+    LogLikelihood,
+    is_compiled,
+    is_vectorised,
+    one_number,
+    shape_hint,
+    tried,
+)
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import stream
 
-__all__ = [
-    "LogLikelihood",
-    "Model",
-    "is_compiled",
-    "model_of",
-    "pilot_stream",
-]
-
-LogLikelihood: TypeAlias = Callable[[Any], Any]
+__all__ = ["Model", "model_of", "pilot_stream"]
 
 #: The seed for the first look at a model, before anything is drawn: the same in every process.
 _SEED: Final = 0x7370
@@ -49,8 +48,6 @@ _PILOT: Final = 1
 
 #: The number of points of a prior that are looked at.
 _POINTS: Final = 200
-
-_NONE = "returned None, not numbers: check whether a return is missing"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,9 +180,9 @@ class Model:
             elif is_compiled(self.log_likelihood):
                 raw = each_point(self.log_likelihood, points)
             else:
-                raw = [_number(self.log_likelihood(point)) for point in points.copy()]
+                raw = [one_number(self.log_likelihood(point)) for point in points.copy()]
         except Exception as error:
-            raise self._raised(what, error, _of_shapes(error, self.dimensions)) from error
+            raise self._raised(what, error, shape_hint(error, self.dimensions)) from error
         return self._checked(raw, points, what)
 
     def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
@@ -194,7 +191,7 @@ class Model:
     def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
         values = np.asarray(raw)
         if values.dtype == object and any(each is None for each in values.flat):
-            raise ArmError(f"{what} {_NONE}", arm=self.name)
+            raise ArmError(f"{what} {NO_NUMBERS}", arm=self.name)
         if values.shape != (len(points),):
             # With one coordinate a function may keep the axis; at one point scipy drops it.
             if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
@@ -246,7 +243,7 @@ def model_of(
     if vectorised is None:
         # A number that cannot be confused with the number of coordinates.
         few = points[: 3 if model.dimensions != 3 else 4]
-        vectorised = _is_vectorised(log_likelihood, few, name)
+        vectorised = is_vectorised(log_likelihood, few, name)
     return model if vectorised else replace(model, vectorised=False)
 
 
@@ -261,7 +258,7 @@ def _looked_at(
     """Return the model of a prior, after a look at some of its points, and these points."""
     points = _trial(prior, rng, _POINTS)
     if isinstance(prior, Pair) and is_compiled(prior.logpdf_function):
-        density, _ = _tried(prior.logpdf_function, points[0])
+        density, _ = tried(prior.logpdf_function, points[0])
         prior = replace(prior, by_point=density is not None and density.ndim == 0)
     ranked = np.sort(points, axis=0)
     if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
@@ -317,104 +314,3 @@ def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
     if not np.isfinite(points).all():
         raise PlanError("the prior's sample has points that are not finite")
     return points
-
-
-def _is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
-    """Find out by calls whether a function takes points (m, d) or one point (d,).
-
-    A vectorised function gives one number per row, and the same number for the row alone. If it
-    also takes one point, it must give the same number there.
-    """
-    together, trouble = _tried(function, points)
-    rows = len(points)
-    columns = (rows, 1) if points.shape[1] == 1 else (rows,)
-    fits = together is not None and together.shape in ((rows,), columns)
-    # Two finite numbers say more than -inf twice.
-    at = int(np.isfinite(together.ravel()).argmax()) if fits else 0
-    alone, trouble_alone = _tried(function, points[at])
-    single = alone is not None and alone.size == 1
-    if fits:
-        row = _tried(function, points[at : at + 1])[0]
-        if row is not None and row.size == 1 and _same(row, together[at]):
-            if single and not _same(alone, together[at]):
-                raise PlanError(
-                    "log_likelihood gives different values for one point and for many: "
-                    "give vectorised=True or vectorised=False"
-                )
-            return True
-        again = _tried(function, points)[0]
-        same = again is not None and again.shape == together.shape
-        if not same or not np.allclose(again, together, rtol=1e-9, equal_nan=True):
-            raise ArmError(
-                "the log-likelihood gives different values for the same points: it must depend on "
-                "the points alone; if it uses random numbers, draw them once and use them for all "
-                "points",
-                arm=name,
-                value=together,
-            )
-    if single:
-        return False
-    d = points.shape[1]
-    if together is None:
-        assert trouble is not None
-        message = _said(trouble)
-        if trouble_alone is not None and str(trouble_alone) != str(trouble):
-            message += f"; for one point, it {_said(trouble_alone)}"
-        hint = _of_shapes(trouble, d)
-        raise ArmError(f"the log-likelihood {message}{hint}", arm=name, value=trouble) from trouble
-    at_one = "is no number at one point"
-    if trouble_alone is not None:
-        at_one = f"for one point it {_said(trouble_alone)}"
-    raise ArmError(
-        f"the log-likelihood has shape {together.shape} at points of shape {points.shape}, and "
-        f"{at_one}; expected ({rows},), or one number for one point{_of_shapes(trouble_alone, d)}",
-        arm=name,
-        value=together,
-    )
-
-
-class _NoNumbersError(TypeError):
-    """Describe what a function returned instead of numbers."""
-
-
-def _said(trouble: Exception) -> str:
-    if isinstance(trouble, _NoNumbersError):
-        return str(trouble)
-    return f"raised {type(trouble).__name__}: {trouble}"
-
-
-def _of_shapes(trouble: Exception | None, dimensions: int) -> str:
-    """Return a hint for errors of an index or a shape, and nothing for other errors."""
-    if not isinstance(trouble, IndexError | ValueError):
-        return ""
-    return f"; the prior has {dimensions} coordinate{'s' * (dimensions != 1)}"
-
-
-def _tried(function: LogLikelihood, points: Floats) -> tuple[Any, Exception | None]:
-    with np.errstate(all="ignore"):
-        try:
-            raw = function(points.copy())
-            returned = np.asarray(raw)
-        except Exception as error:
-            return None, error
-    if raw is None:
-        return None, _NoNumbersError(_NONE)
-    if returned.dtype.kind not in "fiub":
-        return None, _NoNumbersError(f"returned {returned.dtype}, not numbers")
-    return returned, None
-
-
-def _same(one: Any, other: Any) -> bool:
-    first, second = float(one.item()), float(other.item())
-    both_missing = math.isnan(first) and math.isnan(second)
-    return both_missing or math.isclose(first, second, rel_tol=1e-6, abs_tol=1e-9)
-
-
-def _number(value: Any) -> Any:
-    """Return one number, which a function of one point may have wrapped in an array."""
-    return np.reshape(value, ()) if value is not None and np.size(value) == 1 else value
-
-
-def is_compiled(function: Any) -> bool:
-    """Return whether numba has compiled a function, without loading numba."""
-    return hasattr(function, "py_func") and type(function).__module__.startswith("numba")

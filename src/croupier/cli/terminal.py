@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "bar_or_lines",
     "errors_in_one_line",
+    "print_result",
     "signals_interrupt",
     "table_of",
     "write_page",
@@ -113,6 +114,11 @@ def bar_or_lines() -> Callable[[str], None] | None:
 
     console = Console(stderr=True, highlight=False)
     return None if interactive() else partial(console.print, markup=False, soft_wrap=True)
+
+
+def print_result(console: Console, result: Result) -> None:
+    """Print the table: with colours and bars in a terminal, as plain text elsewhere."""
+    console.print(result if console.is_terminal else Text(result.summary()))
 
 
 def write_picture(console: Console, result: Plotted, path: Path) -> None:

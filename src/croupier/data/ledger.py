@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 from croupier.data.draws import Floats
+from croupier.data.scale import Ints, Scale
 
-__all__ = ["TELLING", "Ledger", "Scale", "effective_df", "merge_moments"]
-
-Ints: TypeAlias = NDArray[np.int64]
+__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
@@ -88,21 +86,6 @@ class _Entry(Protocol):
     def cost(self) -> float: ...
     @property
     def cost_m2(self) -> float: ...
-
-
-class Scale(NamedTuple):
-    """What relative, scaled numbers are relative to, and their unit ``2**exponent``, (d,) each."""
-
-    origin: Floats
-    exponent: Ints
-
-    def value_of(self, mean: Floats) -> Floats:
-        """Return relative, scaled means in the user's units."""
-        return np.asarray(self.origin + np.ldexp(mean, self.exponent))
-
-    def spread_of(self, deviation: Floats) -> Floats:
-        """Return scaled standard deviations or half-widths in the user's units."""
-        return np.asarray(np.ldexp(deviation, self.exponent))
 
 
 class Ledger:

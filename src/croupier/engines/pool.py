@@ -10,28 +10,20 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
-from pickle import loads
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
-from uuid import uuid4
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines import remote
 from croupier.engines.base import Staff
-from croupier.engines.remote import Failure, Kit
-from croupier.errors import ArmError, CroupierError, PlanError
+from croupier.engines.executor_seats import Seat, Seats
+from croupier.engines.packing import named, unloadable, unpacked
+from croupier.engines.remote import Failure, Kit, too_long
+from croupier.errors import ArmError, CroupierError
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
@@ -55,25 +47,13 @@ _PATIENCE: Final = 1.0
 #: After an arm has failed, older tickets have this many seconds to come back.
 _LAST_WAIT: Final = 1.0
 
-#: At most this many executors in a row may break before they have taken a single task.
-_USELESS: Final = 3
-
-
-@dataclass(eq=False)
-class _Seat:
-    """An executor, the greeting that it must answer first, and how many broke without a task."""
-
-    executor: Executor
-    greeting: Future[Any]
-    useless: int = 0
-
 
 @dataclass(eq=False)
 class _Task:
     """Batches that travel together; `executor` is the executor of the seat at that time."""
 
     batches: Sequence[Batch]
-    seat: _Seat
+    seat: Seat
     executor: Executor
     began: float
 
@@ -91,11 +71,6 @@ class Pool:
     ) -> None:
         self._staff, self._arms = staff, arms
         self.keep: Callable[[Outcome], None] = lambda outcome: None
-        self._kit = Kit(plan, arms, digest)
-        self._blob: bytes | None = None
-        self._key = uuid4().hex
-        self._sent = uuid4().int
-        self._here = False
         self._out: deque[int] = deque()
         self._waiting: deque[Batch] = deque()
         self._tasks: dict[Future[Any], _Task] = {}
@@ -106,12 +81,14 @@ class Pool:
         self._suspects: set[int] = set()
         self._pace: dict[str, float] = {}
         self._arrived: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._seats: list[_Seat] = []
+        self._seats = Seats(Kit(plan, arms, digest), staff, self._out, self._arrived)
         try:
-            self._open()
+            self._seats.open()
+            trip = min(self._trip() for _ in range(3))
         except BaseException:
             self.close()
             raise
+        self._worth = _WORTH * min(max(trip, _SHORTEST_TRIP), _LONGEST_TRIP)
 
     def __len__(self) -> int:
         return len(self._out)
@@ -156,117 +133,28 @@ class Pool:
         """Release the workers; if the run owns them, their work is ended."""
         for future in self._tasks:
             future.cancel()
-        if self._staff.own and self._seats:
-            idle = all(future.done() for future in self._tasks)
-            # Idle workers can be asked to end; busy workers must be ended by force.
-            leave = (lambda one: one.shutdown()) if idle else self._staff.dismiss
-            with ThreadPoolExecutor(len(self._seats)) as all_at_once:
-                list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
-        self._seats.clear()
-        remote.forget(self._key)
+        self._seats.close(idle=all(future.done() for future in self._tasks))
 
-    # -- the workers
-
-    def _open(self) -> None:
-        """Start the workers and send them the arms; an arm that cannot be sent is refused here."""
-        seats = self._staff.workers if self._staff.solo else 1
-        if self._staff.solo:
-            self._pack()
-        self._seats += [self._hired() for _ in range(seats)]
-        replies = [self._greeted(seat) for seat in self._seats]
-        if not self._staff.solo:
-            self._here = replies[0] == remote.here()
-            if self._here:
-                self._refuse_timeouts()
-                remote.keep(self._key, self._kit)
-            else:
-                self._pack()
-                self._seats[0].greeting = self._greeting(self._seats[0].executor)
-                self._greeted(self._seats[0])
-        trip = min(self._trip() for _ in range(3))
-        self._worth = _WORTH * min(max(trip, _SHORTEST_TRIP), _LONGEST_TRIP)
+    # -- out
 
     def _trip(self) -> float:
         """Return how many seconds a trip to a worker and back takes."""
-        self._sent += 1
         began = time.perf_counter()
-        self._seats[0].executor.submit(remote.greet, self._key, None, self._sent).result()
+        self._seats.visit()
         return time.perf_counter() - began
-
-    def _pack(self) -> None:
-        self._blob = _blob(self._kit)
-        self._key = blake2b(self._blob, digest_size=16).hexdigest()
-
-    def _refuse_timeouts(self) -> None:
-        for arm in self._arms.values():
-            if arm.timeout is not None:
-                raise PlanError(
-                    f"arm {arm.name!r} has a timeout, but a thread cannot be ended: "
-                    "give workers=, or an executor of processes"
-                )
-
-    def _hired(self) -> _Seat:
-        executor = self._staff.hire()
-        try:
-            return _Seat(executor, self._greeting(executor))
-        except Exception as error:
-            raise _unusable(error) from error
-
-    def _greeting(self, executor: Executor) -> Future[Any]:
-        self._sent += 1
-        greeting = executor.submit(remote.greet, self._key, self._blob, self._sent)
-        greeting.add_done_callback(self._arrived.put)
-        return greeting
-
-    def _greeted(self, seat: _Seat) -> str:
-        """Return which process answered a greeting, or raise an error that says why it cannot."""
-        try:
-            where, wrong = seat.greeting.result()
-        except (Exception, CancelledError) as error:
-            raise _unusable(error) from error
-        if wrong is not None:
-            raise PlanError(_unloadable(wrong))
-        return str(where)
-
-    def _free(self) -> _Seat | None:
-        """Return a seat that can take a task now."""
-        busy: set[_Seat] = set()
-        if self._staff.solo or self._suspects:
-            busy = {task.seat for future, task in self._tasks.items() if not future.done()}
-        for seat in self._seats:
-            if seat in busy or not seat.greeting.done():
-                continue
-            if not seat.greeting.cancelled() and seat.greeting.exception() is None:
-                return seat
-            self._replace(seat, seat.executor, seat.greeting.exception())
-        return None
-
-    def _replace(self, seat: _Seat, broken: Executor, error: BaseException | None) -> None:
-        """Put a new executor on a seat, unless this has been done already."""
-        if seat.executor is not broken:
-            return
-        if not self._staff.rehire:
-            tickets = ", ".join(str(ticket) for ticket in list(self._out)[:5])
-            raise PlanError(
-                f"the executor broke while tickets {tickets} were out ({_named(error)}), and an "
-                "instance cannot be replaced: give a function that makes an executor, "
-                "such as executor=lambda: ProcessPoolExecutor(4)"
-            )
-        seat.useless += 1
-        if seat.useless > _USELESS:
-            raise _unusable(error) from error
-        with suppress(Exception):
-            self._staff.dismiss(broken)
-        seat.executor = self._staff.hire()
-        seat.greeting = self._greeting(seat.executor)
-
-    # -- out
 
     def _seconds(self, batch: Batch) -> float:
         """Return how many seconds a batch will take; infinity if this is not known."""
         if self._arms[batch.arm].timeout is not None or self._lost[batch.ticket]:
             return math.inf  # travels alone, so that it is clear which batch failed
         return batch.size * self._pace.get(batch.arm, math.inf)
+
+    def _free(self) -> Seat | None:
+        """Return a seat that can take a task now."""
+        busy: set[Seat] = set()
+        if self._staff.solo or self._suspects:
+            busy = {task.seat for future, task in self._tasks.items() if not future.done()}
+        return self._seats.free(busy)
 
     def _ship(self) -> None:
         """Send the batches that are waiting, as long as there are free seats."""
@@ -286,17 +174,14 @@ class Pool:
                 batches.append(self._waiting.popleft())
             self._send(seat, batches)
 
-    def _send(self, seat: _Seat, batches: Sequence[Batch], blob: bytes | None = None) -> None:
-        call: tuple[Any, ...] = (remote.perform_here, self._key, batches)
-        if not self._here:
-            self._sent += 1
-            call = (remote.work, self._key, blob, _sendable(batches), self._sent)
+    def _send(self, seat: Seat, batches: Sequence[Batch], blob: bytes | None = None) -> None:
+        call = self._seats.call(batches, blob)
         task = _Task(batches, seat, seat.executor, time.perf_counter())
         try:
             future = seat.executor.submit(*call)
         except Exception as error:  # it broke, or was shut down, a moment ago
             self._waiting.extendleft(reversed(batches))
-            self._replace(seat, seat.executor, error)
+            self._seats.replace(seat, seat.executor, error)
             return
         self._tasks[future] = task
         future.add_done_callback(self._arrived.put)
@@ -322,14 +207,14 @@ class Pool:
             self._bury(task, error)
             return
         if reply is None:
-            self._send(task.seat, task.batches, self._blob)
+            self._send(task.seat, task.batches, self._seats.blob)
             return
         if isinstance(reply, str):
-            self._fail(task.batches[0], _unloadable(reply))
+            self._fail(task.batches[0], unloadable(reply))
             return
         task.seat.useless = 0
         for batch, packed in zip(task.batches, reply, strict=True):
-            came = packed if self._here else _opened(batch, packed)
+            came = packed if self._seats.here else unpacked(batch, packed)
             if isinstance(came, Failure):
                 if came.fatal:
                     self._fail(batch, came)
@@ -354,9 +239,9 @@ class Pool:
         """Send the batches of a dead worker again, one by one."""
         if isinstance(error, BrokenExecutor):
             task.seat.useless = -1  # it took a task, so the batch is to blame, not the executor
-            self._replace(task.seat, task.executor, error)
+            self._seats.replace(task.seat, task.executor, error)
         for batch in reversed(task.batches):
-            self._again(batch, _named(error))
+            self._again(batch, named(error))
             if isinstance(error, BrokenExecutor) and self._lost[batch.ticket] == TRIES - 1:
                 # All batches that were out fail together. The one that fails alone is to blame.
                 self._suspects.add(batch.ticket)
@@ -384,57 +269,6 @@ class Pool:
             if timeout is not None and not future.done() and batch.ticket not in self._failed:
                 left = task.began + timeout - now
                 if left <= 0:
-                    self._fail(batch, remote.too_long(timeout))
+                    self._fail(batch, too_long(timeout))
                 patience = min(patience, max(0.0, left))
         return patience
-
-
-def _blob(kit: Kit) -> bytes:
-    """Pickle a kit, or name the arm that cannot be sent."""
-    for name, arm in kit.arms.items():
-        try:
-            remote.dumps(arm)
-        except Exception as error:
-            raise PlanError(
-                f"arm {name!r} cannot be sent to another process ({_named(error)}): keep only "
-                "plain data in it and open files and connections when it is called, or use "
-                "threads, executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
-            ) from error
-    return remote.dumps(kit)
-
-
-def _sendable(batches: Sequence[Batch]) -> bytes:
-    try:
-        return remote.dumps(batches)
-    except Exception as error:
-        first = batches[0]
-        message = f"its state cannot be sent to another process ({_named(error)})"
-        raise ArmError(message, arm=first.arm, ticket=first.ticket) from error
-
-
-def _opened(batch: Batch, packed: bytes) -> Outcome | Failure:
-    try:
-        came: Outcome | Failure = loads(packed)
-    except Exception as error:
-        message = f"what it learned from its draws cannot be loaded here ({_named(error)})"
-        return Failure(message, batch.arm, batch.ticket, None, "")
-    return came
-
-
-def _unloadable(wrong: str) -> str:
-    return (
-        f"the arms cannot be loaded on a worker ({wrong}): install there what they import, or "
-        "define it in the script itself"
-    )
-
-
-def _unusable(error: BaseException | None) -> PlanError:
-    return PlanError(
-        f"the workers cannot work ({_named(error)}): check that croupier is installed where they "
-        "run, in this version, and that the executor is still open"
-    )
-
-
-def _named(error: BaseException | None) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}"[:300]

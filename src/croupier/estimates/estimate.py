@@ -9,9 +9,10 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.data.history import LookBack
-from croupier.data.ledger import Ledger, Scale
+from croupier.data.ledger import Ledger
 from croupier.data.log_scale import exp_of, log_of, relative
 from croupier.data.plan import Plan
+from croupier.data.scale import Scale
 from croupier.estimates.combiners import Combiner, Pooled, pool
 from croupier.estimates.intervals import Interval, half_width
 

@@ -42,7 +42,7 @@ PRICE: Final = 4.183866
 DRIFT: Final = 1.0
 
 #: The number of equally likely slices into which the stratified arm cuts the main direction.
-STRATA: Final = 64
+SLICES: Final = 64
 
 #: The stratified arm makes this many draws at a time, so that their paths fit into the cache.
 _BLOCK: Final = 50
@@ -109,7 +109,7 @@ def antithetic(rng: np.random.Generator, size: int) -> Floats:
 
 
 def stratified(rng: np.random.Generator, size: int) -> Floats:
-    """Arm: the mean of arithmetic(z) over one z in each slice of u·z, STRATA paths a draw."""
+    """Arm: the mean of arithmetic(z) over one z in each slice of u·z, SLICES paths a draw."""
     sizes = [min(_BLOCK, size - start) for start in range(0, size, _BLOCK)]
     return np.concatenate([_stratified(rng, block) for block in sizes])
 
@@ -117,10 +117,10 @@ def stratified(rng: np.random.Generator, size: int) -> Floats:
 def _stratified(rng: np.random.Generator, size: int) -> Floats:
     z = increments(rng, size)
     rest = z - np.outer(z @ _DIRECTION, _DIRECTION)
-    along = ndtri((np.arange(STRATA) + rng.random((size, STRATA))) / STRATA)
+    along = ndtri((np.arange(SLICES) + rng.random((size, SLICES))) / SLICES)
     paths = rest[:, None, :] + along[:, :, None] * _DIRECTION
     payoffs = arithmetic(log_path(paths.reshape(-1, FIXINGS)))
-    return np.asarray(payoffs.reshape(size, STRATA).mean(axis=1))
+    return np.asarray(payoffs.reshape(size, SLICES).mean(axis=1))
 
 
 def control_variate(rng: np.random.Generator, size: int) -> Floats:

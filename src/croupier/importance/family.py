@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.checks import known_settings, positive
-from croupier.data.draws import Draws, Floats
+from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.importance.mixture_run import MixtureOptions, run_mixture
 from croupier.importance.points import Normal, Points
 from croupier.importance.population import Population, Update, population_monte_carlo
+from croupier.importance.proposal_arm import ProposalArm
 from croupier.importance.proposals import (
     Proposal,
     as_log_density,
@@ -25,7 +25,6 @@ from croupier.importance.proposals import (
     is_normalised,
     numbers_of,
 )
-from croupier.importance.side_observations import SHOWN
 from croupier.importance.spaces import (
     Free,
     Moved,
@@ -246,9 +245,10 @@ class Family:
         ... ].share > 0.9
         True
         """
+        costs = self.costs or (None,) * len(self)
         return [
-            Arm(_Draw(self, j, log, side, None if self.costs is None else self.costs[j]), name=name)
-            for j, name in enumerate(self.names)
+            Arm(ProposalArm(self, j, log=log, side=side, cost=cost), name=name)
+            for j, (name, cost) in enumerate(zip(self.names, costs, strict=True))
         ]
 
     def pmc(
@@ -363,37 +363,6 @@ class Family:
             )
         options = MixtureOptions(proportions, proposals, spread, unbiased)
         return run_mixture(self, options, settings_of(draws, **settings))
-
-
-@dataclass(frozen=True)
-class _Draw:
-    """The arm of a proposal."""
-
-    family: Family
-    proposal: int
-    log: bool
-    side: bool
-    cost: float | None
-
-    def __call__(self, rng: np.random.Generator, size: int) -> Any:
-        points = self.family.points(rng, size, self.proposal)
-        if not self.log:
-            values = points.values(self.proposal)
-        else:
-            name = self.family.names[self.proposal]
-            if (points.sign < 0).any():
-                message = (
-                    "the integrand is negative somewhere, so it has no log: use arms(log=False)"
-                )
-                raise ArmError(message, arm=name, value=-1)
-            values = points.log_size - points.log_q[:, self.proposal]
-        extra = None
-        if self.side:
-            few = slice(None, None, -(-size // SHOWN))
-            extra = points.log_size[few], points.sign[few], points.log_q[few]
-        if self.log:
-            return Draws(log_values=values, costs=self.cost, extra=extra)
-        return Draws(values, self.cost, extra)
 
 
 def _costs(names: tuple[str, ...], given: Any) -> tuple[float, ...] | None:

@@ -13,29 +13,27 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.history import Curve
-from croupier.data.ledger import Scale
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
+from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import estimate_of
 from croupier.estimates.intervals import FixedSize, Interval, half_width
 from croupier.importance import mixing
 from croupier.importance.mixing import Ints
-from croupier.importance.mixture_draws import Proposed, extra_of
+from croupier.importance.mixture_draws import extra_of
 from croupier.importance.points import Normal
 from croupier.importance.weighing import Weighed, Weighing
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
-from croupier.results.rows import RowMeaning
-from croupier.tables.base import Example, Kind, Look, Progress
+from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
-__all__ = ["KIND", "Mixture"]
+__all__ = ["Mixture"]
 
 #: The largest number of draws in one batch; a batch is one call of an arm.
 LARGEST: Final = 10_000
@@ -271,7 +269,7 @@ class Mixture:
                 history,
                 warnings=[*warnings, *self.tickets.missing()],
                 agreement=untested(1),
-                meaning=KIND.rows,
+                meaning=kind_of(self.plan.table).rows,
             )
 
     def _curve(self, rows: int, weighed: Weighed, pooled: Pooled) -> Curve:
@@ -290,33 +288,3 @@ class Mixture:
 def _scale(weighed: Weighed) -> Scale:
     """Return the scale of an answer: its origin is 0, and its unit is ``2**exponent``."""
     return Scale(np.zeros(1), np.array([weighed.exponent]))
-
-
-def _example() -> Example:
-    """Return a run of 20 proposals in equal proportions: every round has 20 tickets."""
-    from croupier.importance.family import Family
-
-    family = Family.tilted(_call, np.linspace(-1, 3, 20))
-    settings = {
-        "proportions": "equal", "tune": 0, "spread": True, "rounds": "pooled", "normalised": True,
-    }  # fmt: skip
-    named = enumerate(family.names)
-    arms = tuple([Arm(Proposed(family, k, name, None), name=name) for k, name in named])
-    plan = Plan(
-        family.names, 7, table="mixture", settings=settings, policy={"name": "mixture"},
-        combine="mixture",
-    )  # fmt: skip
-    return Example(plan, arms)
-
-
-def _call(x: Floats) -> Floats:
-    return np.maximum(x[:, 0] - 1, 0)
-
-
-KIND: Final = Kind(
-    "mixture",
-    make=Mixture,
-    anytime=False,
-    example=_example,
-    rows=RowMeaning(arms="proposals", untested="a single proposal may miss a part of the target"),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from croupier.checks import count_of, shares_of
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.intervals import Interval
-from croupier.importance.mixture import KIND, Mixture
+from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed, tuned_names
 from croupier.importance.proposals import in_order
 from croupier.results.result import Result
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from croupier.importance.family import Family
 
 __all__ = ["MixtureOptions", "run_mixture"]
+
+
+#: The kind of table, and what its plan says where others name a policy and a combiner.
+MIXED: Final = "mixture"
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
     plan = settings.plan(
         arms,
         staff,
-        table=KIND.name,
+        table=MIXED,
         settings={
             "proportions": shares,
             "tune": len(learned),
@@ -59,8 +63,8 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
             "rounds": "own" if options.unbiased else "pooled",
             "normalised": family.normalised,
         },
-        policy={"name": KIND.name},
-        combine=KIND.name,
+        policy={"name": MIXED},
+        combine=MIXED,
     )
 
     def make(plan: Plan, interval: Interval) -> Mixture:

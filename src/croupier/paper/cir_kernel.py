@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.randomness import word
 
 __all__ = ["LANES", "fill", "paths"]

@@ -21,10 +21,10 @@ from croupier.paper.cir import Caplet, Exact
 from croupier.policies import VarianceThompson
 
 __all__ = [
+    "ALL_PROPOSALS",
     "BEST",
     "CONTESTANTS",
     "DEFAULT",
-    "MIXTURE",
     "PAPER",
     "Asked",
     "Contestant",
@@ -36,7 +36,7 @@ __all__ = [
 #: in hindsight.
 PAPER: Final = ("ucb1", "ucb-v", "kl-ucb", "thompson")
 DEFAULT: Final = VarianceThompson.name
-MIXTURE: Final = "mixture"
+ALL_PROPOSALS: Final = "mixture"
 BEST: Final = "best arm"
 
 #: The simulator walks this many paths at a time: enough for its vectors, and few are unused.
@@ -226,6 +226,6 @@ CONTESTANTS: Final[dict[str, Contestant]] = {
     "pmc-1000": population("payoff", 1000),
     "pmc-printed-100": population("printed", 100),
     "pmc-printed-1000": population("printed", 1000),
-    MIXTURE: mixture,
+    ALL_PROPOSALS: mixture,
     BEST: best_arm,
 }

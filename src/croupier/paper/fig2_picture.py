@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from croupier.paper.fig2_contest import BEST, DEFAULT, MIXTURE
+from croupier.paper.fig2_contest import ALL_PROPOSALS, BEST, DEFAULT
 from croupier.paper.fig2_study import Fig2Row, OptionPrice, Part, by_part
 from croupier.views import formats
 from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
@@ -30,7 +30,7 @@ COLOURS: Final = {
     "pmc-1000": PALETTE[4],
     "pmc-printed-100": "#8c6d46",
     "pmc-printed-1000": "#8c6d46",
-    MIXTURE: "#b2182b",
+    ALL_PROPOSALS: "#b2182b",
     BEST: PALETTE[5],
 }
 NAMES: Final = {
@@ -44,7 +44,7 @@ NAMES: Final = {
     "pmc-1000": "PMC, 1000",
     "pmc-printed-100": "printed PMC, 100",
     "pmc-printed-1000": "printed PMC, 1000",
-    MIXTURE: "croupier's mixture",
+    ALL_PROPOSALS: "croupier's mixture",
     BEST: "best arm in hindsight",
 }
 
@@ -110,7 +110,7 @@ def _panel(
         )  # fmt: skip
         axes.plot(
             n, implied if mean else ratio, color=colour, zorder=2,
-            linewidth=2.4 if name in (DEFAULT, MIXTURE) else 1.6, label=NAMES.get(name, name),
+            linewidth=2.4 if name in (DEFAULT, ALL_PROPOSALS) else 1.6, label=NAMES.get(name, name),
             linestyle=_DASHES.get(name, "-"),
         )  # fmt: skip
     axes.set_xscale("log")

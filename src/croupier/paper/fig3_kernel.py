@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from croupier.compiling import compiled, inlined
 from croupier.data.ledger import merge_moments
+from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 

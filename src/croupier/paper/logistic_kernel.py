@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.randomness import exponential, normal, uniform
 
 __all__ = ["LANES", "anneal", "anneal_plainly", "ladder"]

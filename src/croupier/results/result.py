@@ -12,10 +12,11 @@ import numpy as np
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
-from croupier.data.ledger import Ledger, Scale
+from croupier.data.ledger import Ledger
 from croupier.data.log_scale import exp, log_of, relative
 from croupier.data.plan import Plan
-from croupier.errors import PlanError
+from croupier.data.scale import Scale
+from croupier.errors import MissingExtraError, PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import Interval, half_width
 from croupier.results.rows import (
@@ -251,13 +252,19 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the arms as a DataFrame, one row each, indexed by name; NaN means not known."""
-        pandas = _needed("pandas", "pandas")
-        frame = pandas.DataFrame({column: self._cells(column) for column in self._columns()})
-        return frame.set_index("name")  # type: ignore[no-any-return]
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
+        frame = pd.DataFrame({column: self._cells(column) for column in self._columns()})
+        return frame.set_index("name")
 
     def to_xarray(self) -> xr.Dataset:
         """Return estimate and arms as a Dataset over `arm` (and `component` for vectors)."""
-        xarray = _needed("xarray", "xarray")
+        try:
+            import xarray as xr
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_xarray needs", "xarray", "xarray") from None
         component = () if self.history.scalar else ("component",)
         low, high = self.interval
         data = {
@@ -278,7 +285,7 @@ class Result:
             data[name] = (("arm", *wide), np.array(self._cells(column)))
         attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
         names = [row.name for row in self.arms]
-        return xarray.Dataset(data, coords={"arm": names}, attrs=attributes)  # type: ignore[no-any-return]
+        return xr.Dataset(data, coords={"arm": names}, attrs=attributes)
 
     def _columns(self) -> tuple[str, ...]:
         if self.log_interval is None:
@@ -326,12 +333,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _needed(module: str, extra: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ImportError(f'{module} is not installed: pip install "croupier[{extra}]"') from None

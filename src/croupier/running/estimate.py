@@ -126,6 +126,7 @@ def estimate(
     >>> result.stopped, result.draws, abs(result.value - 1) < 4 * result.stderr
     ('draws', 10000, True)
     """
+    named = as_arms(arms)
     settings = settings_of(
         draws=draws,
         seconds=seconds,
@@ -144,7 +145,7 @@ def estimate(
         callback=callback,
     )
     dealing = Dealing(policy, combine, objective, log, batch, keep_values)
-    return deal(as_arms(arms), settings, dealing)
+    return deal(named, settings, dealing)
 
 
 def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled, inlined, rebound
 from croupier.policies import indices
+from croupier.simulator.compiling import compiled, inlined, rebound
 from croupier.simulator.kinds import (
     COST_VARIANCE,
     COST_VARIANCE_TRIPLES,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.kinds import (
     COSTS_CONSTANT,
     COSTS_GAMMA,

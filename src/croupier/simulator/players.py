@@ -159,7 +159,7 @@ def _with_arms(kernel: Any, problem: Problem) -> Any:
     """Return a kernel that draws from the problem's own arms, if it has some."""
     if problem.sample is None:
         return kernel
-    from croupier.compiling import rebound
+    from croupier.simulator.compiling import rebound
     from croupier.simulator.user_code import block_sampler, sampler
 
     if problem.block:
@@ -197,7 +197,7 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
 
 
 def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel:
-    from croupier.compiling import rebound
+    from croupier.simulator.compiling import rebound
     from croupier.simulator.kernels import play_index
     from croupier.simulator.user_code import scorer, time_itself
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 
 __all__ = [
     "WORDS",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from croupier.checks import count_of, positive
 from croupier.data.draws import Floats
-from croupier.errors import ArmError, PlanError
+from croupier.errors import ArmError, MissingExtraError, PlanError
 from croupier.seeds import RandomLike, seed_from
 from croupier.simulator import kinds
 from croupier.simulator.players import KernelCall, Player, players_of, summing
@@ -129,8 +129,10 @@ class Simulation(Mapping[str, Replicates]):
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with one row per policy and time."""
-        import pandas
-
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
         rows = []
         for one in self.values():
             low, middle, high = one.percentiles([1, 50, 99])

@@ -1,13 +1,12 @@
 """Skipping ahead with index policies: the runs of `kernels`, many pulls at a time. Exact.
 
-Over a window of W pulls no rival's score falls below what it is at the end of the
-window, when its bonus is largest, and the leader's own bonus is least at the count that it may
-reach. So the leader is played as long as its mean loss stays below one threshold. Losses with two
-values are tossed 64 at a time or more: if the leader would stay below the threshold even with all
-the high losses first, the whole block is played; otherwise it is played toss by toss. Where
-nothing is certain, one decision is made as the plain kernel makes it. An arm's draws come from its
-own stream, so the pulls are those of the plain kernel, not only their law: all of them, unless two
-arms tie but for rounding, as arms with the same two values do.
+Over a window of W pulls no rival's score falls below what it is at the end of the window, when its
+bonus is largest, and the leader's own bonus is least at the count that it may reach. So the leader
+is played as long as its mean loss stays below one threshold. Losses with two values are tossed many
+at a time, see `many_pulls`. Where nothing is certain, one decision is made as the plain kernel
+makes it. An arm's draws come from its own stream, so the pulls are those of the plain kernel, not
+only their law: all of them, unless two arms tie but for rounding, as arms with the same two values
+do.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.kernels import (
     complain,
     kl_bound,
@@ -32,25 +31,13 @@ from croupier.simulator.kernels import (
 )
 from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, TWO_VALUES, UCB1, UCB_V
 from croupier.simulator.laws import chance_of, draw
-from croupier.simulator.randomness import (
-    next_bits,
-    ones_of,
-    put_back,
-    streams,
-    tosses,
-)
+from croupier.simulator.many_pulls import ALL, ONE, book, walk
+from croupier.simulator.randomness import next_bits, streams
 
-__all__ = ["book", "kl_threshold", "play_index_ahead", "walk"]
+__all__ = ["kl_threshold", "play_index_ahead"]
 
 #: Thresholds keep this distance: a decision that rounding might turn is left to the plain formula.
 _MARGIN: Final = 1e-12
-
-#: No block is longer than this.
-_MOST_PULLS: Final = 1 << 16
-
-
-_ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-_ONE: Final = np.uint64(1)
 
 
 @compiled
@@ -78,90 +65,6 @@ def kl_threshold(w: float, level: float) -> float:
         if step < 1e-15:
             break
     return x
-
-
-@compiled
-def _certain(
-    kind: int, policy: Any, tops: float, count: float, more: float, block: float, at: Any
-) -> bool:
-    """Will the leader lead throughout a block with `more` tops, in any order?
-
-    `at` is: threshold, bottom, top - bottom, and for UCB-V the greatest count and the level.
-    """
-    most = (tops + more) / (count + more)
-    if kind != UCB_V:
-        return at[1] + at[2] * most < at[0]
-    least = tops / (count + block - more)
-    variance = at[2] * at[2] * min(most * (1 - most), least * (1 - least))
-    return score_of(kind, policy, at[1] + at[2] * most, variance, at[3], at[4]) < at[0]
-
-
-@compiled
-def _safe_pulls(kind: int, policy: Any, tops: float, count: float, at: Any) -> int:
-    """Return about how many pulls in a row will pass as one block: by the room that there is."""
-    share = tops / count
-    room = at[0] - at[1]
-    if kind == UCB_V:
-        variance = at[2] * at[2] * share * (1 - share)
-        room = at[0] - score_of(kind, policy, at[1], variance, at[3], at[4])
-    most = room / at[2] if at[2] > 0 else 1.0
-    if most >= 1 or share == 0:
-        return _MOST_PULLS
-    return int(min(0.8 * count * (most - share) / (share * (1 - most)), _MOST_PULLS))
-
-
-@compiled
-def walk(
-    kind: int,
-    policy: Any,
-    s: Any,
-    chance: np.uint64,
-    flip: np.uint64,
-    tops: float,
-    count: float,
-    most: int,
-    at: Any,
-) -> tuple[int, float]:
-    """Pull an arm of two values as long as it is certain to lead; return pulls and tops."""
-    made = 0
-    while made < most:
-        left = most - made
-        words = 0
-        if left >= 128 and s[5] == 0:
-            words = min(left >> 6, _safe_pulls(kind, policy, tops, count, at) >> 6)
-        if words > 1:
-            s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
-            more = 0
-            for _ in range(words):
-                more += ones_of(tosses(s, chance) ^ flip)
-            if _certain(kind, policy, tops, count, more, words << 6, at):
-                tops += more
-                count += words << 6
-                made += words << 6
-                continue
-            s[0], s[1], s[2], s[3] = s0, s1, s2, s3
-        bits, got = next_bits(s, chance, left)
-        if flip:
-            bits ^= _ALL if got == 64 else (_ONE << np.uint64(got)) - _ONE
-        more = ones_of(bits)
-        if _certain(kind, policy, tops, count, more, got, at):
-            tops += more
-            count += got
-            made += got
-            continue
-        for j in range(got):
-            tops += bits & _ONE
-            bits >>= _ONE
-            count += 1
-            made += 1
-            if not _certain(kind, policy, tops, count, 0, 0, at):
-                rest = got - j - 1
-                if rest:
-                    if flip:
-                        bits ^= (_ONE << np.uint64(rest)) - _ONE
-                    put_back(s, bits, rest)
-                return made, tops
-    return made, tops
 
 
 class Scores(NamedTuple):
@@ -261,19 +164,6 @@ def _choice(
 
 
 @compiled
-def book(
-    pulls: Any, times: Any, mark: int, drawn: Any, time: int, arm: int, made: int
-) -> tuple[int, int]:
-    """Pull, and write down the pulls at the recorded times on the way; return mark and time."""
-    while mark < len(times) and times[mark] <= time + made:
-        pulls[mark] = drawn
-        pulls[mark, arm] += int(times[mark]) - time
-        mark += 1
-    drawn[arm] += made
-    return mark, time + made
-
-
-@compiled
 def play_index_ahead(
     kind: int,
     policy: Any,
@@ -302,7 +192,7 @@ def play_index_ahead(
                 return
             low, high = min(low, rules.most), min(high, rules.most)
             chance[k] = chance_of(laws.parameters[k, 2])
-            flip[k] = _ALL if high < low else np.uint64(0)
+            flip[k] = ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
     # `sums` counts the tops of two values; other laws keep the mean and the central sum.
     drawn = np.empty(arms, np.int64)
@@ -410,7 +300,7 @@ def play_index_ahead(
                 made = 1
                 if two:
                     bits, _ = next_bits(s[arm], chance[arm], 1)
-                    sums[arm] += (bits ^ flip[arm]) & _ONE
+                    sums[arm] += (bits ^ flip[arm]) & ONE
                 else:
                     x[0], _ = draw(s[arm], arm, laws)
                     loss = loss_of(x, d, rules, trouble[run], arm, time)

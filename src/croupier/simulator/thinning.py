@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.compiling import compiled
+from croupier.simulator.compiling import compiled
 from croupier.simulator.laws import chance_of
+from croupier.simulator.many_pulls import book, walk
 from croupier.simulator.randomness import (
     beta,
     exponential,
@@ -25,7 +26,6 @@ from croupier.simulator.randomness import (
     streams,
     uniform,
 )
-from croupier.simulator.skip_ahead import book, walk
 
 __all__ = ["beta_below", "play_thompson_ahead"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from croupier.compiling import NumbaError, inlined, rebound
 from croupier.errors import PlanError
+from croupier.simulator.compiling import NumbaError, inlined, rebound
 from croupier.simulator.problems import Problem
 from croupier.simulator.randomness import WORDS, streams
 

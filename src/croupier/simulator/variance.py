@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.compiling import compiled, inlined
 from croupier.data.ledger import effective_df, merge_moments
 from croupier.policies import indices
+from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.kinds import COSTS_CONSTANT, TWO_VALUES
 from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (

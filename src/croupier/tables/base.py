@@ -23,7 +23,7 @@ from croupier.results.rows import RowMeaning
 from croupier.tables.tickets import Tickets
 
 __all__ = ["KINDS", "Example", "Kind", "Look", "Progress", "Reading", "Snapped", "Table", "kind_of",
-           "register", "restore"]  # fmt: skip
+           "load", "register", "restore"]  # fmt: skip
 
 
 class Look(NamedTuple):
@@ -232,7 +232,7 @@ class Kind:
 KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
     "strata": "croupier.tables.strata",
-    "mixture": "croupier.importance.mixture",
+    "mixture": "croupier.importance.mixture_kind",
 }
 
 
@@ -252,6 +252,14 @@ def kind_of(name: str) -> Kind:
         return home
     kind: Kind = import_module(home).KIND
     return kind
+
+
+def load(module: str) -> None:
+    """Import a module of the user's own that registers kinds of tables."""
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise PlanError(f"the module {module!r} cannot be imported: {error}") from error
 
 
 def register(kind: Kind) -> Kind:

@@ -9,8 +9,9 @@ import numpy as np
 
 from croupier.data.draws import Outcome
 from croupier.data.history import Curve, History, LookBack
-from croupier.data.ledger import Ledger, Scale
+from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
+from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of

@@ -6,7 +6,6 @@ is no thread for it, because a thread would disturb the timing of the arms.
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import sys
@@ -232,7 +231,9 @@ class _NotebookScreen:
     """One output of a notebook cell, which is replaced at every update; it needs no widgets."""
 
     def __init__(self) -> None:
-        self.ipython: Any = importlib.import_module("IPython.display")
+        import IPython.display
+
+        self.ipython: Any = IPython.display
         self.handle: Any = self.ipython.display(self.ipython.HTML(""), display_id=True)
 
     def show(

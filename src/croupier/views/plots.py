@@ -102,7 +102,7 @@ def plotting() -> tuple[Any, Callable[[float, float], Figure]]:
 
         from croupier.views.figure import NotebookFigure
     except ImportError as error:
-        from croupier.extras import MissingExtraError
+        from croupier.errors import MissingExtraError
 
         raise MissingExtraError("a plot needs", "matplotlib", "plot") from error
     return matplotlib, NotebookFigure.create

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,38 @@ def test_the_command_line_loads_nothing_heavy_before_it_must() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+OWN_KIND = """
+from dataclasses import replace
+from croupier.tables.base import kind_of, register
+register(replace(kind_of("independent"), name="{name}"))
+"""
+
+
+def test_a_run_at_a_table_of_ones_own_is_shown_with_the_module_that_registers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from croupier.running.loop import conduct
+    from croupier.running.settings import settings_of
+    from croupier.tables.base import KINDS, Kind, kind_of, load
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "my_tables.py").write_text(OWN_KIND.format(name="baccarat"), "utf-8")
+    load("my_tables")
+    kind = kind_of("baccarat")
+    plan, arms = kind.example()  # type: ignore[misc]
+    settings = settings_of(500, store=tmp_path / "run.db", progress=False)
+    conduct(kind.make, replace(plan, table="baccarat"), arms, settings, None)
+    try:
+        assert invoke("show", "run.db", "--import", "my_tables").exit_code == 0
+        assert isinstance(KINDS.pop("baccarat"), Kind)
+        done = invoke("show", "run.db")
+        assert done.exit_code == 2
+        assert "played at a table that is not known here" in done.output
+        done = invoke("show", "run.db", "--import", "no_such_module")
+        assert done.exit_code == 2
+        assert "the module 'no_such_module' cannot be imported" in done.output
+    finally:
+        KINDS.pop("baccarat", None)

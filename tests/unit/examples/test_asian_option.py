@@ -73,13 +73,13 @@ def test_the_stratified_arm_has_the_smallest_variance_and_the_dearest_draws() ->
     result = cr.estimate(demo.ARMS, draws=6_000, policy="uniform", rng=7)
     variance = {row.name: row.variance for row in result.arms}
     assert min(variance, key=variance.__getitem__) == "stratified"
-    assert demo.STRATA > 10  # paths a draw, where the others have one or two
+    assert demo.SLICES > 10  # paths a draw, where the others have one or two
 
 
 def test_a_run_prices_the_option_and_prefers_no_plain_arm(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seconds = dict.fromkeys(demo.ARMS, 1e-5) | {"stratified": 1e-5 * demo.STRATA}
+    seconds = dict.fromkeys(demo.ARMS, 1e-5) | {"stratified": 1e-5 * demo.SLICES}
     timed = {name: clock.timed(arm, 1e-5, seconds[name]) for name, arm in demo.ARMS.items()}
     monkeypatch.setattr(demo, "ARMS", timed)
     result = demo.price(0.5, seed=7, progress=False)

@@ -54,7 +54,7 @@ def test_cheaper_arms_have_larger_banks() -> None:
         ({"budget": 1}, "budget must be at least 20"),
         ({"rows": ()}, "rows must be one or more"),
         ({"rows": (1000,)}, "rows must be at most 768"),
-        ({"temperatures": (400,)}, "two arms or more"),
+        ({"temperatures": (400,)}, "two or more arms"),
     ],
 )
 def test_a_study_that_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:

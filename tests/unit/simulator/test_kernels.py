@@ -10,13 +10,13 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
-from croupier.compiling import inlined
 from croupier.data.draws import Draws
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, Thompson
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
 from croupier.seeds import POLICY
 from croupier.simulator import kernels, players, variance
+from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
@@ -145,7 +145,7 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
         assert purpose == POLICY
         return Replayed(beliefs[ticket], arms)
 
-    monkeypatch.setattr("croupier.tables.allocator.stream", replay)
+    monkeypatch.setattr("croupier.tables.independent.stream", replay)
     table = cr.Allocator(plan)
     drawn = [0] * arms
     for ticket in range(int((decisions[:, 0] >= 0).sum())):

@@ -9,8 +9,8 @@ import pytest
 
 import croupier as cr
 from croupier import simulator
-from croupier.compiling import inlined
 from croupier.simulator import players
+from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from croupier.compiling import inlined
 from croupier.simulator import randomness
+from croupier.simulator.compiling import inlined
 
 
 def many(function: Callable[..., float], size: int, *parameters: float) -> np.ndarray:

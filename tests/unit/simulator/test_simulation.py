@@ -233,7 +233,7 @@ def test_a_simulation_prints_as_a_table_and_goes_to_pandas() -> None:
         (lambda: cr.simulate(TWO, "ucb1", 10, 1), "horizon must be at least the number of arms, 2"),
         (lambda: cr.simulate(TWO, "nonsense", 10, 100), "unknown policy 'nonsense'"),
         (lambda: cr.simulate(TWO, "greedy", 10, 100), "no kernel for policy 'greedy'; it plays"),
-        (lambda: cr.simulate(TWO, [], 10, 100), "at least one policy"),
+        (lambda: cr.simulate(TWO, [], 10, 100), "at least one of ucb1"),
         (lambda: cr.simulate(TWO, ["ucb1", "ucb1"], 10, 100), "two policies are called 'ucb1'"),
         (lambda: cr.simulate([0.1, 0.2], "ucb1", 10, 100), "problem must be a Problem"),  # type: ignore[arg-type]
         (lambda: cr.simulate(TWO, "ucb1", 0, 100), "runs"),

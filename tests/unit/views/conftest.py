@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from croupier.views.data import ArmSummary, Batches, Summary
+from croupier.views.data import ArmSummary, Batches, Summary, example
 
 
 def make_run(
@@ -61,6 +61,8 @@ def make_run(
         combine="guarded",
         seed=7,
         warnings=[],
+        table="independent",
+        rows=example()["rows"],
         arms=[
             ArmSummary(
                 name=names[k],

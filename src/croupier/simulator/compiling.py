@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from croupier.extras import MissingExtraError
+from croupier.errors import MissingExtraError
 
 try:
     from numba import njit

@@ -1,0 +1,61 @@
+"""What is sent to a worker and what comes back, and what the run says if it cannot be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pickle import loads
+
+from croupier.data.draws import Batch, Outcome
+from croupier.engines import remote
+from croupier.engines.remote import Failure, Kit
+from croupier.errors import ArmError, PlanError
+
+__all__ = ["named", "packed_batches", "packed_kit", "unloadable", "unpacked"]
+
+
+def packed_kit(kit: Kit) -> bytes:
+    """Pickle a kit, or name the arm that cannot be sent."""
+    for name, arm in kit.arms.items():
+        try:
+            remote.dumps(arm)
+        except Exception as error:
+            raise PlanError(
+                f"arm {name!r} cannot be sent to another process ({named(error)}): keep only "
+                "plain data in it and open files and connections when it is called, or use "
+                "threads, executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
+            ) from error
+    return remote.dumps(kit)
+
+
+def packed_batches(batches: Sequence[Batch]) -> bytes:
+    """Pickle batches that travel together, or name the arm whose state cannot be sent."""
+    try:
+        return remote.dumps(batches)
+    except Exception as error:
+        first = batches[0]
+        message = f"its state cannot be sent to another process ({named(error)})"
+        raise ArmError(message, arm=first.arm, ticket=first.ticket) from error
+
+
+def unpacked(batch: Batch, packed: bytes) -> Outcome | Failure:
+    """Return what came back for a batch; bytes that cannot be loaded are a failure."""
+    try:
+        came: Outcome | Failure = loads(packed)
+    except Exception as error:
+        message = f"what it learned from its draws cannot be loaded here ({named(error)})"
+        return Failure(message, batch.arm, batch.ticket, None, "")
+    return came
+
+
+def unloadable(wrong: str) -> str:
+    """Return what to do if a worker cannot load the arms."""
+    return (
+        f"the arms cannot be loaded on a worker ({wrong}): install there what they import, or "
+        "define it in the script itself"
+    )
+
+
+def named(error: BaseException | None) -> str:
+    """Return the kind and the text of an error in one line."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:300]
