@@ -19,7 +19,7 @@ import numpy as np
 import croupier as cr
 from benchmarks import pages, report
 from benchmarks.families import FAMILIES
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 
 KEY = ("workers", "width", "draws", "spread of times")
 FAMILY = FAMILIES["normal-16"]

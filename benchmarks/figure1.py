@@ -8,8 +8,8 @@ from benchmarks import report
 from croupier.errors import StoreError
 from croupier.paper import Figure1
 from croupier.paper.fig1_picture import NAMES
+from croupier.paper.fig1_rows import Tile
 from croupier.paper.fig1_study import PAPER, Cell
-from croupier.paper.fig1_tiles import Tile
 from croupier.views import formats
 
 FOLDER = report.FOLDER.parent / "paper"

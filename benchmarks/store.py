@@ -17,7 +17,7 @@ import numpy as np
 
 import croupier as cr
 from benchmarks import pages, report
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.store.log import Log
 
 BATCH = 0.05  # seconds

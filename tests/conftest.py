@@ -105,7 +105,7 @@ class Clock:
 def clock_in(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """Put a clock of ours in the place of the machine's."""
     fake = Clock()
-    for module in ("croupier.running.loop", "croupier.engines.workers"):
+    for module in ("croupier.running.loop", "croupier.engines.perform"):
         monkeypatch.setattr(importlib.import_module(module), "time", fake)
     return fake
 

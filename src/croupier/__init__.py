@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     )
     from croupier.results.result import Result
     from croupier.running.estimate import estimate
-    from croupier.running.merging import merge
-    from croupier.running.playing import play
+    from croupier.running.merge import merge
+    from croupier.running.play import play
     from croupier.running.stratify import stratify
     from croupier.simulator.simulation import simulate
     from croupier.store.log import Store
@@ -90,8 +90,8 @@ _HOMES = {
     ),
     "results.result": ("Result",),
     "running.estimate": ("estimate",),
-    "running.merging": ("merge",),
-    "running.playing": ("play",),
+    "running.merge": ("merge",),
+    "running.play": ("play",),
     "running.stratify": ("stratify",),
     "simulator.simulation": ("simulate",),
     "store.log": ("Store",),

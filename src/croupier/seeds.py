@@ -1,4 +1,4 @@
-"""The random stream of a (seed, purpose, ticket): randomness belongs to the ticket."""
+"""The random stream of a (seed, purpose, ticket): randomness belongs to the number of a batch."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.running.loop import conduct
 from croupier.running.settings import settings_of
 from croupier.tables.base import KINDS, Example, Kind, kind_of, register, restore

@@ -17,7 +17,7 @@ import pytest
 import croupier as cr
 from croupier.data.draws import Draws
 from croupier.data.ledger import Ledger
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.policies import REGISTRY, Policy, as_policy, describe
 from croupier.policies.base import Play, digest_of, group_of
 from tests.conftest import Clock

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.importance import Family
 from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed

@@ -26,7 +26,7 @@ TICKING = """
 import importlib, itertools, types
 ticks = itertools.count()
 clock = types.SimpleNamespace(perf_counter=lambda: 1e-3 * next(ticks))
-for module in ("croupier.running.loop", "croupier.engines.workers"):
+for module in ("croupier.running.loop", "croupier.engines.perform"):
     importlib.import_module(module).time = clock
 from croupier import cli
 cli.main()

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.store import log as logs
 from tests.conftest import bits_of
 

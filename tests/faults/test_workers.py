@@ -26,8 +26,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import croupier as cr
-from croupier.engines import pool as pools
-from croupier.engines.executors import staff_of
+from croupier.engines import executor_engine as pools
+from croupier.engines.choose_engine import staff_of
 
 cloudpickle = pytest.importorskip("cloudpickle")
 pytest.importorskip("loky")

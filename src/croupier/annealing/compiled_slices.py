@@ -1,4 +1,4 @@
-"""Chains in compiled code, for a log-likelihood of one point that numba has compiled.
+"""Slice sampling of whole chains in compiled code, if numba has compiled the log-likelihood.
 
 A kernel contains the user's functions, so it is compiled at their first use, and it is not kept on
 disk.

@@ -1,4 +1,4 @@
-"""Charts: coordinates in which a prior has neither boundaries nor heavy tails.
+"""Changes of variables (charts) in which a prior has neither boundaries nor heavy tails.
 
 A distribution at a boundary, or with a power-law tail, is far from normal, and no normal
 distribution covers it. In a chart u, these are N(0, 1): a uniform distribution on an interval, an

@@ -11,7 +11,7 @@ import croupier
 from croupier.cli.demo import demo
 from croupier.cli.paper import paper
 from croupier.cli.policies import policies
-from croupier.cli.runs import show
+from croupier.cli.show import show
 
 __all__ = ["app", "main"]
 

@@ -41,7 +41,8 @@ _NOTHING: Final = 2.0**-200
 def arithmetic(log: bool) -> AbstractContextManager[Any]:
     """Return the arithmetic of a run. In a run of logs, numpy does not warn of under- and overflow.
 
-    There, too small numbers become zero and too large numbers infinite.
+    There, too small numbers become zero and too large numbers infinite. A run enters it when a
+    table is told or asked for its estimate, when a result is read, and when results are merged.
     """
     return np.errstate(under="ignore", over="ignore") if log else nullcontext()
 

@@ -6,7 +6,7 @@ import signal
 from concurrent.futures import Executor
 
 from croupier.engines import remote
-from croupier.engines.base import Staff
+from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
 __all__ = ["processes"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.errors import ArmError, CroupierError
 
 if TYPE_CHECKING:

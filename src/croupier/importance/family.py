@@ -25,7 +25,7 @@ from croupier.importance.proposals import (
     is_normalised,
     numbers_of,
 )
-from croupier.importance.spaces import (
+from croupier.importance.shifted_normals import (
     Free,
     Moved,
     Space,

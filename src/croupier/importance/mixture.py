@@ -22,11 +22,11 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import estimate_of
 from croupier.estimates.intervals import FixedSize, Interval, half_width
-from croupier.importance import mixing
-from croupier.importance.mixing import Ints
+from croupier.importance import mixture_formulas
+from croupier.importance.mixture_answer import Weighed, Weighing
 from croupier.importance.mixture_draws import extra_of
+from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal
-from croupier.importance.weighing import Weighed, Weighing
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.tables.base import Look, Progress, kind_of
@@ -146,7 +146,7 @@ class Mixture:
                 missing = np.ones(J, np.int64)
             else:
                 drawn = ledger.count[:J].astype(np.int64)
-                missing = np.maximum(mixing.first_counts(J, n) - drawn, 0)
+                missing = np.maximum(mixture_formulas.first_counts(J, n) - drawn, 0)
             if missing.any():
                 self._begin_round(missing)
                 return True
@@ -157,9 +157,9 @@ class Mixture:
         known = J + len(self._weighing.tuned)
         a = self._proportions(known)
         if self._own_rounds:  # each round must cover the whole target alone
-            self._begin_round(mixing.own_counts(a, size))
+            self._begin_round(mixture_formulas.own_counts(a, size))
         else:
-            self._begin_round(mixing.next_counts(a, ledger.count[:known], size))
+            self._begin_round(mixture_formulas.next_counts(a, ledger.count[:known], size))
         return True
 
     def _begin_round(self, planned: Ints) -> None:
@@ -173,7 +173,7 @@ class Mixture:
 
     def _size(self, t: int, n: int | None) -> int:
         if not self._stopping or t < _ENOUGH:
-            return mixing.round_size(t, n)
+            return mixture_formulas.round_size(t, n)
         b = max(1, int(_STEP * t))  # a doubled run would overshoot the tolerance
         return b if n is None or n - t >= 1.5 * b else n - t
 

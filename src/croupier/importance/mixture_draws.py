@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from croupier.data.draws import Draws, Floats, Outcome
-from croupier.importance.mixing import Ints
+from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal, Points
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The mixture as a kind of table: what the registry says about it."""
+"""The mixture as a kind of table, for the registry in tables/base.py."""
 
 from __future__ import annotations
 

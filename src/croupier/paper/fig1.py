@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import croupier as cr
 from croupier.paper.fig1_files import Fig1Files
+from croupier.paper.fig1_rows import Fig1CellRow, Fig1CurveRow, Tile, by_cell
 from croupier.paper.fig1_study import Cell, TwoArms
-from croupier.paper.fig1_tiles import Fig1CellRow, Fig1CurveRow, Tile, by_cell
 from croupier.paper.progress import Watch, watching
 
 if TYPE_CHECKING:

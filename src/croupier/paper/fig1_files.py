@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from croupier.errors import StoreError
 from croupier.paper.csv_rows import Sheet, refuse_others
+from croupier.paper.fig1_rows import Fig1CellRow, Fig1CurveRow, Fig1Row
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
-from croupier.paper.fig1_tiles import Fig1CellRow, Fig1CurveRow, Fig1Row
 
 __all__ = ["Fig1Files"]
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from croupier import theory
 from croupier.data.draws import Floats
+from croupier.paper.fig1_rows import Fig1CurveRow, Tile
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell, TwoArms
-from croupier.paper.fig1_tiles import Fig1CurveRow, Tile
 from croupier.views import formats
 from croupier.views.plots import FAINT, INK, PALETTE, STYLE, plotting
 

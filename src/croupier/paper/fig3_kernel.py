@@ -1,4 +1,4 @@
-"""Figure 3, compiled: what an estimate at a deadline is made of, run by run."""
+"""Figure 3, compiled: the moments of the draws that were finished by a deadline, run by run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watching a figure grow: a bar where somebody looks, a line for each part elsewhere."""
+"""Progress of a figure: a bar in a terminal, a line for each part elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol that every policy follows, the way from a name to a policy, and the opening."""
+"""The protocol of a policy, the way from a name to a policy, and the first draws of every arm."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The formulas of the policies, elementwise: numpy evaluates them on a live run, and numba compiles
-the same functions for the simulator.
+"""The index formulas of the policies, written once and elementwise.
+
+numpy evaluates them on a live run, and numba compiles the same functions for the simulator.
 
 The paper's indices are upper bounds B on a mean payoff in [0, 1]. Here each is 1 - B, a lower
 bound on a mean loss: the smallest is played, and what is close to a payoff of 1 keeps its digits.

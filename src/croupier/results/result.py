@@ -28,7 +28,7 @@ from croupier.results.rows import (
     RowMeaning,
     freeze,
 )
-from croupier.views.data import ArmSummary, Batches, RowWords, Summary
+from croupier.views.summary import ArmSummary, Batches, RowWords, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -144,18 +144,18 @@ class Result:
         return log_ends(log_of(mean, basis.scale.exponent), relative(half, mean))
 
     def __repr__(self) -> str:
-        from croupier.views import content
+        from croupier.views import table_content
 
-        return f"<Result {content.line(self.to_dict())}>"
+        return f"<Result {table_content.line(self.to_dict())}>"
 
     def __str__(self) -> str:
         return self.summary()
 
     def summary(self) -> str:
         """Return the result as a plain text table."""
-        from croupier.views import result_table as table
+        from croupier.views import result_table
 
-        return table.text(self.to_dict())
+        return result_table.text(self.to_dict())
 
     def show(self) -> None:
         """Print the table: in colours in a terminal, in plain text elsewhere."""
@@ -164,14 +164,14 @@ class Result:
         Console().print(self)
 
     def __rich__(self) -> Any:
-        from croupier.views import result_table as table
+        from croupier.views import result_table
 
-        return table.rich_table(self.to_dict())
+        return result_table.rich_table(self.to_dict())
 
     def _repr_html_(self) -> str:
-        from croupier.views import result_table as table
+        from croupier.views import result_table
 
-        return table.html(self.to_dict())
+        return result_table.html(self.to_dict())
 
     def plot(self, *, figure: Figure | None = None, component: int = 0) -> Figure:
         """Draw the estimate with its band, the share of each arm, and how good each arm is.

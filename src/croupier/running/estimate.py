@@ -21,7 +21,7 @@ from croupier.tables.base import Progress
 from croupier.tables.independent import IndependentArms
 
 if TYPE_CHECKING:
-    from croupier.engines.executors import ExecutorLike
+    from croupier.engines.choose_engine import ExecutorLike
     from croupier.store.log import Store
 
 __all__ = ["Dealing", "deal", "estimate"]

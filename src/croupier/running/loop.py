@@ -17,18 +17,18 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.plan import Plan
-from croupier.engines.workers import Engine, Serial
+from croupier.engines.perform import Engine, Serial
 from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.settings import Budget, RunSettings, Tolerance
 from croupier.running.stopping import Rule, Stop
-from croupier.store.replay import Recorded
+from croupier.store.recorded_engine import Recorded
 from croupier.tables.base import Table, kind_of
 from croupier.views.live import Watch, watching
 
 if TYPE_CHECKING:
-    from croupier.engines.executors import Staff
+    from croupier.engines.choose_engine import Staff
     from croupier.policies.base import Digest
     from croupier.store.log import Log
 
@@ -114,7 +114,7 @@ def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff
     named = {str(arm.name): arm for arm in arms}
     if staff is None:
         return Serial(plan, named, digest)
-    from croupier.engines.pool import Pool
+    from croupier.engines.executor_engine import Pool
 
     return Pool(plan, named, digest, staff)
 

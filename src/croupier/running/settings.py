@@ -29,7 +29,7 @@ from croupier.seeds import RandomLike, seed_from
 from croupier.tables.base import Progress
 
 if TYPE_CHECKING:
-    from croupier.engines.executors import ExecutorLike, Staff
+    from croupier.engines.choose_engine import ExecutorLike, Staff
     from croupier.store.log import Store
 
 __all__ = ["ArmOptions", "Budget", "Options", "RunSettings", "Tolerance", "settings_of",
@@ -168,7 +168,7 @@ class RunSettings:
                         "be stopped when it hangs: give workers=1 or more"
                     )
             return None
-        from croupier.engines.executors import staff_of
+        from croupier.engines.choose_engine import staff_of
 
         return staff_of(self.workers, self.executor, self.width)
 

@@ -216,7 +216,7 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
 
 def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     from croupier.simulator.kernels import play_thompson
-    from croupier.simulator.thinning import play_thompson_ahead
+    from croupier.simulator.skip_ahead_thompson import play_thompson_ahead
 
     rules, laws = _rules(problem, policy.terms()), _laws(problem)
     prior = np.array([policy.alpha, policy.beta])
@@ -242,7 +242,7 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
 
 
 def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
-    from croupier.simulator.variance import VarianceRules, play_variance
+    from croupier.simulator.variance_thompson import VarianceRules, play_variance
 
     plan = Plan(names=("a",), seed=0)
     random = problem.charge.law != kinds.COSTS_CONSTANT

@@ -1,4 +1,4 @@
-"""Read and check the contents of a store, table by table; list how two runs differ."""
+"""Read and check what is in a store: plan, calls, outcomes, snapshot; list how two runs differ."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from croupier.data.history import Rows
 from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.estimates.intervals import INTERVALS
-from croupier.store import upgrade
+from croupier.store import first_schema
 from croupier.store.database import Database, checksum, damaged
-from croupier.store.records import COLUMNS, DETAILS, Records
+from croupier.store.outcome_rows import COLUMNS, DETAILS, Records
 
 __all__ = [
     "calls_in",
@@ -64,7 +64,7 @@ def contents_in(database: Database) -> dict[str, Any]:
         if checksum("run", number, plan, learns) != stored:
             raise ValueError("the checksum of the plan is wrong")
         contents = {**json.loads(plan), "learns": json.loads(learns)}
-        return upgrade.contents(contents) if database.version == 1 else contents
+        return first_schema.contents(contents) if database.version == 1 else contents
     except (ValueError, TypeError, KeyError) as error:
         raise damaged(database.path, error) from error
 
@@ -86,7 +86,7 @@ def calls_in(database: Database) -> list[dict[str, Any]]:
             if checksum("calls", number, content) != stored or number != len(calls):
                 raise ValueError(f"the checksum of call {number!r:.20} is wrong")
             call = json.loads(content)
-            calls.append(_call(upgrade.call(call) if database.version == 1 else call))
+            calls.append(_call(first_schema.call(call) if database.version == 1 else call))
         except (ValueError, TypeError, KeyError) as error:
             raise damaged(database.path, error) from error
     return calls

@@ -1,4 +1,4 @@
-"""The file: sqlite, with a schema that is checked exactly and a checksum in every row.
+"""The file of a store: sqlite, with a schema that is checked exactly and checksums in all rows.
 
 Nothing in a file is trusted: no triggers, no views, no types and no lengths. Every fault raises a
 StoreError that names the file and the way out.

@@ -34,7 +34,7 @@ from croupier.store.contents import (
 )
 from croupier.store.database import VERSION, Database, Durability, checksum, damaged
 from croupier.store.lock import Lock
-from croupier.store.records import Records, rows_of
+from croupier.store.outcome_rows import Records, rows_of
 from croupier.tables.base import Snapped, Table
 
 __all__ = ["Log", "Store", "as_store"]

@@ -27,7 +27,7 @@ from croupier.store.contents import (
 )
 from croupier.store.database import Database, damaged
 from croupier.store.lock import owner_of
-from croupier.store.records import Records
+from croupier.store.outcome_rows import Records
 from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
 
 __all__ = ["Status", "StoredRun", "open_run"]

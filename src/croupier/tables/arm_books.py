@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -74,6 +74,27 @@ class ArmBooks:
 
     # -- what was told
 
+    def tell(
+        self,
+        tickets: Tickets,
+        outcome: Outcome,
+        then: Callable[[int, Outcome], None] | None = None,
+    ) -> None:
+        """Take an outcome, and book everything that is next in ticket order.
+
+        After each, `then` is called with the number of its arm.
+        """
+        tickets.asked_for(outcome)
+        self.check_components(outcome)
+        tickets.arrive(outcome)
+        with arithmetic(self.plan.log):
+            for told in tickets.in_order():
+                arm = self.add(told)
+                if self.interval.looking:
+                    self.interval = self.interval.look(self._pool(), self.plan.confidence)
+                if then is not None:
+                    then(arm, told)
+
     def add(self, outcome: Outcome) -> int:
         """Book the outcome that is next in ticket order; return the number of its arm."""
         self._pooled = None
@@ -102,11 +123,6 @@ class ArmBooks:
         for arm, own in drawn.items():
             self.tails.setdefault(arm, Tail()).add_draws(np.array(own))
         books.torn = False
-
-    def look(self) -> None:
-        """Let the interval learn from everything told, if it still has something to learn."""
-        if self.interval.looking:
-            self.interval = self.interval.look(self._pool(), self.plan.confidence)
 
     # -- the estimate and the result
 

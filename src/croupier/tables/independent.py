@@ -12,7 +12,6 @@ import numpy as np
 from croupier.arms.base import Arm, Learner
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.history import Rows
-from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner, as_combiner
@@ -136,17 +135,10 @@ class IndependentArms:
 
     def tell(self, outcome: Outcome) -> None:
         """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
-        self.tickets.asked_for(outcome)
-        self.known.check_components(outcome)
-        self.tickets.arrive(outcome)
-        with arithmetic(self.plan.log):
-            for told in self.tickets.in_order():
-                self._book(told)
-                self.decide()
+        self.known.tell(self.tickets, outcome, then=self._learn_and_decide)
 
-    def _book(self, outcome: Outcome) -> None:
-        """Book an outcome, and let the policy, its arm and the interval learn from it."""
-        arm = self.known.add(outcome)
+    def _learn_and_decide(self, arm: int, outcome: Outcome) -> None:
+        """Let the policy and the arm learn from an outcome in its turn, and decide a ticket."""
         self.pending[arm] -= outcome.size
         extra = outcome.extra.get("policy", {})
         ledger = self.known.books.ledger
@@ -155,7 +147,7 @@ class IndependentArms:
             for learned in outcome.extra.get("arm", ()):
                 state = self.arm_states[outcome.arm]
                 self.arm_states[outcome.arm] = learner.learn(state, learned)
-        self.known.look()
+        self.decide()
 
     # -- what is known
 
@@ -207,11 +199,7 @@ class ToldArms:
 
     def tell(self, outcome: Outcome) -> None:
         """Take a stored outcome."""
-        self.tickets.arrive(outcome)
-        with arithmetic(self.plan.log):
-            for told in self.tickets.in_order():
-                self.known.add(told)
-                self.known.look()
+        self.known.tell(self.tickets, outcome)
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stood."""

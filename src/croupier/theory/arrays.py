@@ -1,4 +1,4 @@
-"""What theory is given: numbers or arrays of them, checked at the door."""
+"""Check the arguments of the theory functions: numbers, or arrays of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bar that counts: work in many equal parts, in a terminal or a notebook."""
+"""A progress bar for work in many equal parts, in a terminal or a notebook."""
 
 from __future__ import annotations
 

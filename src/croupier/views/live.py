@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 from croupier.views import formats
-from croupier.views.data import components
+from croupier.views.summary import components
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.views import formats
-from croupier.views.data import Batches, Summary, components
+from croupier.views.summary import Batches, Summary, components
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def plotting() -> tuple[Any, Callable[[float, float], Figure]]:
     try:
         import matplotlib
 
-        from croupier.views.figure import NotebookFigure
+        from croupier.views.notebook_figure import NotebookFigure
     except ImportError as error:
         from croupier.errors import MissingExtraError
 
@@ -291,7 +291,7 @@ def _cost_axis(axes: Axes, x: Floats, unit: str) -> None:
     """Show the cost on a logarithmic axis that is wide enough even for a single batch."""
     from matplotlib.ticker import NullLocator
 
-    from croupier.views.figure import CostLabels, CostTicks
+    from croupier.views.notebook_figure import CostLabels, CostTicks
 
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(CostTicks())

@@ -17,9 +17,9 @@ import numpy as np
 
 import croupier
 from croupier.views import formats, plots
-from croupier.views.content import Column, Content, agreements, content, line
-from croupier.views.data import Batches, Summary, components
 from croupier.views.result_table import html_table
+from croupier.views.summary import Batches, Summary, components
+from croupier.views.table_content import Column, Content, agreements, content, line
 
 __all__ = ["page", "write"]
 
@@ -232,7 +232,7 @@ def _picture(summary: Summary, history: Batches) -> Iterable[str]:
     except ImportError as error:
         yield f"<p>No picture: {escape(str(error))}</p>"
         return
-    from croupier.views.svg import inline
+    from croupier.views.inline_svg import inline
 
     yield '<div class="panels">'
     for number, (figure, label) in enumerate(zip(figures, PANELS, strict=True)):

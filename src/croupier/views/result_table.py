@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from croupier.views.content import Column, Content, content, fit
-from croupier.views.data import Summary
+from croupier.views.summary import Summary
+from croupier.views.table_content import Column, Content, content, fit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ BAR = 12
 def text(summary: Summary) -> str:
     """Return the run as plain text in 80 columns.
 
-    >>> from croupier.views.data import example
+    >>> from croupier.views.summary import example
     >>> print(text(example()))
     0.5026 ± 0.0033   95% interval [0.4961, 0.5091]
     1,000 draws in 2.1 ms, stopped by draws

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),

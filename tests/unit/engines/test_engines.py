@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.engines import dask, executors, mpi, ray, remote, standard
-from croupier.engines.executors import staff_of
+from croupier.engines import choose_engine as executors
+from croupier.engines import concurrent_futures as standard
+from croupier.engines import dask, mpi, ray, remote
+from croupier.engines.choose_engine import staff_of
 from croupier.engines.remote import Failure, Kit
 
 

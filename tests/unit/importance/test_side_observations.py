@@ -26,7 +26,7 @@ def seen(draws: int, scale: float = 1.0) -> tuple[object, Ledger]:
     ledger = Ledger(len(family))
     for j, arm in enumerate(family.arms(side=True)):
         from croupier.data.draws import Batch
-        from croupier.engines.workers import perform
+        from croupier.engines.perform import perform
 
         for ticket in range(draws // SHOWN):
             batch = Batch(100 * j + ticket, str(arm.name), SHOWN, 7)

@@ -11,8 +11,8 @@ import pytest
 
 import croupier as cr
 from croupier.paper import Figure1, TwoArms, figure1
+from croupier.paper.fig1_rows import Fig1CellRow, Tile
 from croupier.paper.fig1_study import DEFAULT, PAPER, Cell
-from croupier.paper.fig1_tiles import Fig1CellRow, Tile
 
 SMALL: dict[str, Any] = {
     "variances": (0.05, 0.1),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from croupier.paper import Figure1, TwoArms, figure1
+from croupier.paper.fig1_rows import Fig1CellRow
 from croupier.paper.fig1_study import DEFAULT, Cell
-from croupier.paper.fig1_tiles import Fig1CellRow
 
 pytest.importorskip("matplotlib")
 

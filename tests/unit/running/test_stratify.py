@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.policies.stratified import deviation_bound, published_bound, unseen_deviation
 from croupier.running.stratify import optimal_shares, regret
 from tests.conftest import Clock

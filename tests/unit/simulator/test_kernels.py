@@ -15,7 +15,8 @@ from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, T
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
 from croupier.seeds import POLICY
-from croupier.simulator import kernels, players, variance
+from croupier.simulator import kernels, players
+from croupier.simulator import variance_thompson as variance
 from croupier.simulator.compiling import inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams

@@ -14,7 +14,8 @@ from scipy import special, stats
 import croupier as cr
 from croupier import simulator
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, SubgaussianUCB
-from croupier.simulator import kernels, skip_ahead, thinning
+from croupier.simulator import kernels, skip_ahead
+from croupier.simulator import skip_ahead_thompson as thinning
 
 INDICES = [UCB1(), UCBV(), KLUCB(), MOSS(), MOSS(horizon=30_000), SubgaussianUCB(sigma=0.5)]
 

@@ -578,7 +578,7 @@ def test_outcomes_are_kept_in_any_order_and_only_once(tmp_path: Path, bits: Bits
         arm = cr.Arm(_uniform, name=batch.arm)
         return workers.perform(first.plan, arm, batch)
 
-    from croupier.engines import workers
+    from croupier.engines import perform as workers
 
     first, store = table(), cr.Store(tmp_path / "run.db")
     with log.Log(store) as kept:

@@ -13,7 +13,7 @@ import pytest
 
 import croupier as cr
 from croupier.data.reduce_batch import chunks_of, outcome_of
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.estimates.combiners import mean
 from croupier.estimates.intervals import ManyLooks
 from croupier.tables.base import restore

@@ -17,7 +17,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import croupier as cr
-from croupier.engines.workers import perform
+from croupier.engines.perform import perform
 from croupier.estimates.intervals import Anytime
 from croupier.policies import REGISTRY, UCB1
 from croupier.policies.base import sprint_of

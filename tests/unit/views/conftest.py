@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from croupier.views.data import ArmSummary, Batches, Summary, example
+from croupier.views.summary import ArmSummary, Batches, Summary, example
 
 
 def make_run(

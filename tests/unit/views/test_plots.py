@@ -179,7 +179,7 @@ def test_importing_the_views_loads_neither_rich_nor_matplotlib_nor_the_core() ->
 import sys
 import croupier
 before = {name for name in sys.modules if name.startswith("croupier")}
-from croupier.views import data, formats, content, result_table, plots, live
+from croupier.views import summary, formats, table_content, result_table, plots, live
 heavy = {"rich", "matplotlib", "IPython", "pandas", "scipy", "numba"} & set(sys.modules)
 mine = {name for name in sys.modules if name.startswith("croupier.")} - before
 print(sorted(heavy), all(name.startswith("croupier.views") for name in mine))
@@ -218,7 +218,7 @@ def test_plotting_never_loads_pyplot() -> None:
     code = """
 import sys
 import numpy as np
-from croupier.views.data import example
+from croupier.views.summary import example
 from croupier.views.plots import plot
 one = np.ones(1)
 history = dict(names=["tilted", "naive"], cost=one, draws=one, arm=np.zeros(1, int),
@@ -233,7 +233,7 @@ def test_without_matplotlib_the_error_says_the_way_out() -> None:
     code = """
 import sys
 sys.modules["matplotlib"] = None
-from croupier.views.data import example
+from croupier.views.summary import example
 from croupier.views.plots import plot
 try:
     plot(example(), {})

@@ -18,7 +18,7 @@ from scipy import stats
 import croupier as cr
 from croupier.importance import Family
 from croupier.views import formats, report
-from croupier.views.content import content
+from croupier.views.table_content import content
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")

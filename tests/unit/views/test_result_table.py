@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from croupier.views.data import Summary
 from croupier.views.result_table import html, rich_table, text
+from croupier.views.summary import Summary
 
 Run = Callable[..., tuple[Any, Any]]
 

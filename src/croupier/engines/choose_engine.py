@@ -1,4 +1,4 @@
-"""Executors that perform batches elsewhere: processes, threads, Dask, Ray, MPI.
+"""Choose who performs the batches, from workers= and executor=: processes, Dask, Ray, MPI, ...
 
 Any executor of ``concurrent.futures`` works. An engine is one file and one line in `COUNTS`. The
 line is a function that returns how many workers an executor of this engine has.
@@ -11,10 +11,10 @@ from concurrent.futures import Executor
 from typing import Any, Final, TypeAlias
 
 from croupier.checks import count_of
-from croupier.engines import dask, mpi, ray, standard
-from croupier.engines.base import Staff
+from croupier.engines import concurrent_futures, dask, mpi, ray
+from croupier.engines.executor_engine import Pool
 from croupier.engines.loky import processes
-from croupier.engines.pool import Pool
+from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
 __all__ = ["COUNTS", "ExecutorLike", "Pool", "Staff", "staff_of"]
@@ -26,7 +26,7 @@ COUNTS: Final[tuple[Callable[[Any], int | None], ...]] = (
     dask.count,
     ray.count,
     mpi.count,
-    standard.count,
+    concurrent_futures.count,
 )
 
 
@@ -53,7 +53,7 @@ def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | No
         )
     return Staff(
         _workers(given, workers), lambda: given, rehire=False, own=False,
-        dismiss=standard.dismiss,
+        dismiss=concurrent_futures.dismiss,
     )  # fmt: skip
 
 
@@ -70,7 +70,7 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
     spare = [first]
     return Staff(
         _workers(first, workers), lambda: spare.pop() if spare else factory(), rehire=True,
-        own=True, dismiss=standard.dismiss,
+        own=True, dismiss=concurrent_futures.dismiss,
     )  # fmt: skip
 
 

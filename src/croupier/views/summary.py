@@ -1,4 +1,4 @@
-"""The plain data that the views show."""
+"""Summary: a result as plain data, which is all that the views see of it."""
 
 from __future__ import annotations
 

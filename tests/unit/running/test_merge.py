@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.running.merging import run_agreement
+from croupier.running.merge import run_agreement
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from croupier.importance import mixing
-from croupier.importance.mixing import (
+from croupier.importance import mixture_formulas as mixing
+from croupier.importance.mixture_formulas import (
     Answer,
     Controlled,
     answer,

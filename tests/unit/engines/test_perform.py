@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.engines import workers
-from croupier.engines.workers import Serial, perform
+from croupier.engines import perform as workers
+from croupier.engines.perform import Serial, perform
 
 pytestmark = pytest.mark.filterwarnings("error")
 

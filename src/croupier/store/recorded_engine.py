@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from croupier.data.draws import Batch, Outcome
-from croupier.engines.workers import Engine
+from croupier.engines.perform import Engine
 from croupier.errors import ArmError
 from croupier.tables.base import Table
 

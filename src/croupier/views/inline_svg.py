@@ -1,4 +1,4 @@
-"""A figure as SVG inside a page: text stays text, and the page sets the greys."""
+"""A matplotlib figure as SVG inside a page, in the light or dark colours of the page."""
 
 from __future__ import annotations
 

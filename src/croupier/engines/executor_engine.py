@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines.base import Staff
-from croupier.engines.executor_seats import Seat, Seats
+from croupier.engines.broken_executors import Seat, Seats
 from croupier.engines.packing import named, unloadable, unpacked
 from croupier.engines.remote import Failure, Kit, too_long
+from croupier.engines.staff import Staff
 from croupier.errors import ArmError, CroupierError
 
 if TYPE_CHECKING:

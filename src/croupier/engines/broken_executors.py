@@ -1,4 +1,4 @@
-"""Seats: the executors of a run; each gets the arms first, and is replaced if it breaks."""
+"""Seats: start the executors of a run, send them the arms, and replace one that breaks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from uuid import uuid4
 
 from croupier.data.draws import Batch
 from croupier.engines import remote
-from croupier.engines.base import Staff
 from croupier.engines.packing import named, packed_batches, packed_kit, unloadable
 from croupier.engines.remote import Kit
+from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
 __all__ = ["Seat", "Seats"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from croupier.views import formats
-from croupier.views.data import ArmSummary, Summary, components
+from croupier.views.summary import ArmSummary, Summary, components
 
 __all__ = ["Column", "Content", "agreements", "content", "fit", "line"]
 
@@ -82,7 +82,7 @@ def content(summary: Summary, most_components: int = MOST_COMPONENTS) -> Content
 def line(summary: Summary) -> str:
     """Return the answer in one line; for a vector, the first components.
 
-    >>> from croupier.views.data import example
+    >>> from croupier.views.summary import example
     >>> line(example())
     '0.5026 ± 0.0033, 95% interval [0.4961, 0.5091], 1,000 draws'
     """
@@ -150,7 +150,7 @@ def _notes(summary: Summary) -> list[str]:
 def agreements(summary: Summary) -> dict[str, str]:
     """Return the p-values for the groups that share one mean: the arms, the merged runs.
 
-    >>> from croupier.views.data import example
+    >>> from croupier.views.summary import example
     >>> agreements(example())
     {'arms': 'p = 0.64'}
     """

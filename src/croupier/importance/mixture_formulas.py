@@ -1,4 +1,4 @@
-"""A mixture of proposals: functions of arrays.
+"""The formulas of a mixture of proposals: weights, control variates, proportions, counts.
 
 All draws are weighted by the mixture q = sum_j (c_j/n) q_j that they come from together
 (the balance heuristic: Veach and Guibas, SIGGRAPH 1995). The densities H_j = q_j/q, whose mean

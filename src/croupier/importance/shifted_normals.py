@@ -1,4 +1,4 @@
-"""The points of families that use normal numbers: simulations with some numbers moved."""
+"""Families whose points are simulated from normal numbers, some of which are shifted."""
 
 from __future__ import annotations
 

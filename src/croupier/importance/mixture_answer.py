@@ -18,10 +18,10 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import FEW
-from croupier.importance import mixing
+from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import density_warnings
-from croupier.importance.mixing import Answer, Controlled, Mixed
 from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
+from croupier.importance.mixture_formulas import Answer, Controlled, Mixed
 from croupier.importance.points import Normal, Points
 
 __all__ = ["Weighed", "Weighing"]
@@ -111,14 +111,16 @@ class Weighing:
     def _weigh(self, seen: Seen) -> Weighed:
         points, log_q = seen.points, self._densities(seen.points)
         counts = np.bincount(seen.own, minlength=log_q.shape[1]).astype(float)
-        mixed = mixing.mixed(points.log_size, points.sign, log_q, counts)
-        left = mixing.controls(mixed.y, mixed.H[:, counts > 0], mixing.folds_of(seen.own))
+        mixed = mixture_formulas.mixed(points.log_size, points.sign, log_q, counts)
+        left = mixture_formulas.controls(
+            mixed.y, mixed.H[:, counts > 0], mixture_formulas.folds_of(seen.own)
+        )
         if self._own_rounds:
-            own, exponent = mixing.by_round(
+            own, exponent = mixture_formulas.by_round(
                 points.log_size, points.sign, log_q, seen.own, seen.round
             )
             return Weighed(mixed, left, own, exponent)
-        return Weighed(mixed, left, mixing.answer(left), mixed.exponent)
+        return Weighed(mixed, left, mixture_formulas.answer(left), mixed.exponent)
 
     def _pooled(self, seen: Seen, weighed: Weighed) -> Pooled:
         found, t = weighed.answer, len(seen.own)
@@ -140,8 +142,8 @@ class Weighing:
         H = weighed.mixed.H
         for normal in self.tuned[H.shape[1] - self._fixed :]:
             density = normal.logpdf(self._seen().points.statistic)
-            H = np.column_stack((H, mixing.ratio(density, weighed.mixed.log_mixture)))
-        return mixing.proportions(weighed.left.u, H, price)
+            H = np.column_stack((H, mixture_formulas.ratio(density, weighed.mixed.log_mixture)))
+        return mixture_formulas.proportions(weighed.left.u, H, price)
 
     def fit(self) -> None:
         """Fit one more normal proposal to the statistic, weighted by |y|."""

@@ -1,4 +1,4 @@
-"""Workers perform batches. The only clocks are here and in the loop of the run."""
+"""perform: draw one batch. Engine: what performs batches. Serial: right here, one by one."""
 
 from __future__ import annotations
 
