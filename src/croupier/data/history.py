@@ -201,6 +201,19 @@ class History:
         # For an arm that was never drawn: no draws, with the number of components of the others.
         return np.concatenate([self._values[0][:0], *parts])
 
+    def first_component(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, Floats]:
+        """Return arm, size, mean and M2 of every batch, for the first component.
+
+        Means are relative to the first draw of the run, in a unit that is comfortable for all.
+        """
+        origin, exponent, mean, m2 = (self._moments[: self._rows, row, 0] for row in range(4))
+        k = exponent.astype(np.int64)
+        unit = k.max(initial=0)
+        gap = origin - (origin[0] if len(origin) else 0.0)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            x = np.ldexp(gap, -unit) + np.ldexp(mean, k - unit)
+            return self.arm, self.size, x, np.ldexp(m2, 2 * (k - unit))
+
     def ledger(self) -> Ledger:
         """Return the ledger of these batches, booked again in their order."""
         ledger = self._empty()

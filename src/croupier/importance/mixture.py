@@ -267,7 +267,7 @@ class Mixture:
                 ledger,
                 estimate_of(self.plan, _scale(weighed), pooled, self.interval),
                 history,
-                warnings=[*warnings, *self.tickets.missing()],
+                warnings=[*warnings, *self._books.warnings(), *self.tickets.missing()],
                 agreement=untested(1),
                 meaning=kind_of(self.plan.table).rows,
             )

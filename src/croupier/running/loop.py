@@ -21,6 +21,7 @@ from croupier.engines.perform import Engine, Serial
 from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
+from croupier.running.check_arms import check_arms
 from croupier.running.settings import Budget, RunSettings, Tolerance
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
@@ -92,6 +93,8 @@ def conduct(
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
             record.begin(table, learns, whole=settings.callback is not None)
         digest = getattr(table, "digest", None)
+        if record is not None and record.check:
+            check_arms(record, plan, arms, digest)
         with (
             closing(_engine(plan, arms, digest, staff)) as performing,
             watching(settings.progress, plan.unit) as watch,

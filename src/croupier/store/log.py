@@ -54,6 +54,10 @@ class Store:
     may lose the outcomes of the last moments; they are drawn again. With `durability` "full" a
     power failure loses nothing, but every outcome waits for the disk.
 
+    When a run is continued, one stored batch of every arm is drawn again, for at most 1 % of the
+    cost so far. If something else comes, the arm was edited, and the run is refused. With
+    ``check=False`` this is left out, for arms that do not draw from their `rng` alone.
+
     >>> import croupier as cr, tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> store = cr.Store(f"{folder.name}/run.db", durability="full")
@@ -67,6 +71,7 @@ class Store:
 
     path: str | os.PathLike[str]
     durability: Durability = "normal"
+    check: bool = True
 
     def __post_init__(self) -> None:
         choice("durability", self.durability, Durability)
@@ -93,6 +98,7 @@ class Log:
 
     def __init__(self, store: Store) -> None:
         self.path, self._durability = Path(store.path), store.durability
+        self.check = store.check
         self.seconds = 0.0
         self._planned: Plan | None = None
         if self.path.exists():
@@ -221,6 +227,11 @@ class Log:
             rows += rows_of(outcome, self._arms[outcome.arm], seconds)
         self._open.insert(rows)
         self._new.update(outcome.ticket for outcome in outcomes)
+
+    @property
+    def cost(self) -> float:
+        """What the outcomes of earlier calls cost."""
+        return self._records.cost
 
     def __contains__(self, ticket: int) -> bool:
         return ticket in self._new or self._records.row_of(ticket) is not None

@@ -176,7 +176,7 @@ class ArmBooks:
                 ledger,
                 estimate,
                 history,
-                warnings=[*warnings, *tickets.missing()],
+                warnings=[*warnings, *self.books.warnings(), *tickets.missing()],
                 agreement=agreement,
                 loss=kind.loss,
                 meaning=kind.rows,

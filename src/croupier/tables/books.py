@@ -11,10 +11,12 @@ from croupier.data.draws import Outcome
 from croupier.data.history import Curve, History, LookBack
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
+from croupier.data.repeats import Repeats
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.independence import dependence_warnings
 from croupier.estimates.intervals import Interval
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
@@ -40,6 +42,7 @@ class Books:
         self.index = {name: k for k, name in enumerate(plan.names)}
         self.ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
         self.history = History(plan.names, measured=measured, log=plan.log)
+        self.repeats: dict[int, Repeats] = {}
         self.reported = 0.0
         self.torn = False
 
@@ -51,7 +54,14 @@ class Books:
         self.ledger.add(arm, outcome)
         self.torn = False
         self.reported += outcome.reported
+        if arm not in self.repeats:
+            self.repeats[arm] = Repeats()
+        self.repeats[arm].add(outcome.ticket, outcome.extremes)
         return arm
+
+    def warnings(self) -> list[str]:
+        """Return a warning for every arm whose draws are not independent."""
+        return dependence_warnings(self.plan.names, self.history, self.repeats)
 
     def with_early(
         self, early: Sequence[Outcome], look_back: LookBack | None = None
@@ -96,7 +106,7 @@ class Books:
             ledger,
             seen,
             history,
-            warnings=tickets.missing(),
+            warnings=[*self.warnings(), *tickets.missing()],
             agreement=untested(len(seen.value)),
             meaning=kind_of(self.plan.table).rows,
         )

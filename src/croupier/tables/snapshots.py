@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from croupier.data.extremes import Tail
 from croupier.data.history import Rows
 from croupier.data.ledger import Ledger
+from croupier.data.repeats import Repeats
 from croupier.tables.sizing import Decision
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
         "components": known.components,
         "ledger": dict(vars(known.books.ledger)),
         "tails": {names[arm]: dict(vars(tail)) for arm, tail in known.tails.items()},
+        "repeats": {names[arm]: seen.state() for arm, seen in known.books.repeats.items()},
         "interval": known.interval.state(),
         "pending": table.pending,
         "ahead": ahead,
@@ -55,6 +57,8 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
         )
     ledger = Ledger.from_state(snapshot["ledger"], books.ledger)
     tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
+    repeats = {name: Repeats.from_state(state) for name, state in snapshot["repeats"].items()}
+    books.repeats = {books.index[name]: seen for name, seen in repeats.items()}
     known.tails = {books.index[name]: tail for name, tail in tails.items()}
     known.interval, known.components = interval, snapshot["components"]
     books.ledger, books.reported = ledger, snapshot["reported"]
