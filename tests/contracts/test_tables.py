@@ -211,7 +211,7 @@ def test_a_batch_that_the_budget_cut_is_restored_with_its_own_size(game: Game, b
 def test_outcomes_are_restored_in_ticket_order_only(game: Game) -> None:
     _, outcomes = play(game, 3, 1, in_order)
     table = game.make(1)
-    with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before 0"):
+    with pytest.raises(cr.PlanError, match="ticket 2 cannot be restored before ticket 0"):
         restore(table, outcomes[2])
 
 

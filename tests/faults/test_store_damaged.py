@@ -343,7 +343,7 @@ def test_another_schema_is_refused_by_its_number(version: int, whose: str, healt
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(cr.StoreError, match=r"there is no folder .*nowhere; make it first"):
+    with pytest.raises(cr.StoreError, match=r"the folder .*nowhere does not exist; make it first"):
         run(tmp_path / "nowhere" / "run.db")
     with pytest.raises(cr.StoreError, match="does not exist"):
         cr.open_run(tmp_path / "nowhere" / "run.db")

@@ -668,7 +668,7 @@ def test_an_arm_in_time_is_left_alone(bits: Bits) -> None:
 
 def test_a_timeout_needs_processes() -> None:
     arm = cr.Arm(normal(1.0), name="a", timeout=1)
-    with pytest.raises(cr.PlanError, match=r"arm 'a' has a timeout.*give workers=1, or more"):
+    with pytest.raises(cr.PlanError, match=r"arm 'a' has a timeout.*give workers=1 or more"):
         cr.estimate([arm], draws=10)
     with pytest.raises(cr.PlanError, match="arm 'a' has a timeout, but a thread cannot be ended"):
         cr.estimate([arm], draws=10, executor=lambda: ThreadPoolExecutor(1))

@@ -100,14 +100,14 @@ class Population:
         value = formats.number(self.value, self.stderr)
         bracket = formats.bracket(low, high, self.value, self.stderr)
         rows = sorted(zip(self.proportions[-1], self.names, strict=True), key=lambda row: -row[0])
-        width = max(map(len, self.names))
+        longest = max(map(len, self.names))
         return "\n".join(
             [
                 f"{value}   {formats.level(self.confidence)} interval {bracket}",
                 f"{formats.count(self.draws, 'draw')} in {len(self.drawn)} populations, "
                 f"update {self.update!r}, seed {self.seed}",
                 "",
-                *(f"{name:<{width}}  {formats.percent(float(share))}" for share, name in rows),
+                *(f"{name:<{longest}}  {formats.percent(float(share))}" for share, name in rows),
                 *(f"warning: {text}" for text in self.warnings),
             ]
         )

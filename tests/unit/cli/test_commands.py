@@ -232,7 +232,7 @@ def test_a_run_at_a_table_of_ones_own_is_shown_with_the_module_that_registers_it
         assert isinstance(KINDS.pop("baccarat"), Kind)
         done = invoke("show", "run.db")
         assert done.exit_code == 2
-        assert "played at a table that is not known here" in done.output
+        assert "played at a table that is not registered" in done.output
         done = invoke("show", "run.db", "--import", "no_such_module")
         assert done.exit_code == 2
         assert "the module 'no_such_module' cannot be imported" in done.output
