@@ -93,13 +93,13 @@ def conduct(
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
             record.begin(table, learns, whole=settings.callback is not None)
         digest = getattr(table, "digest", None)
-        if record is not None and record.check:
-            check_arms(record, plan, arms, digest)
         with (
             closing(_engine(plan, arms, digest, staff)) as performing,
             watching(settings.progress, plan.unit) as watch,
         ):
             engine = Recorded(performing, record, time.perf_counter)
+            if record is not None and record.check:
+                engine.before_new = lambda: check_arms(record, plan, arms, digest)
             stopped = loop(table, engine, settings.budget, settings.rule(), watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked more than once

@@ -30,6 +30,8 @@ class Recorded:
         self._began = 0.0
         self.seconds = 0.0
         self._arrived: dict[int, float] = {}
+        #: Called once, before the first batch is drawn that is not stored.
+        self.before_new: Callable[[], None] | None = None
         if log is not None:
             engine.keep = self._store
         self._begin()
@@ -64,6 +66,9 @@ class Recorded:
         """Take a batch. If its outcome is in the log, it is not drawn again."""
         self._tickets.append(batch.ticket)
         if self._log is None or self._log.stored(batch.ticket) is None:
+            if self.before_new is not None:
+                check, self.before_new = self.before_new, None
+                check()
             self._engine.submit(batch)
 
     def next(self) -> Outcome:
