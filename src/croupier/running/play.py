@@ -78,6 +78,11 @@ def _play_kind(
             f"anytime=True is not possible at a table of the kind {name!r}: give rtol= or atol= to "
             "stop early"
         )
+    if kind.combiner is not None:
+        raise PlanError(
+            f"a table of the kind {name!r} needs a policy and a combiner: use cr.estimate or "
+            "cr.stratify, or play a cr.Allocator"
+        )
     staff = around.staff(arms)
     plan = around.plan(
         arms,

@@ -81,3 +81,9 @@ def test_a_misspelt_option_is_named(arms: dict[str, Any]) -> None:
 def test_a_budget_is_needed(arms: dict[str, Any]) -> None:
     with pytest.raises(cr.PlanError, match="no budget"):
         cr.play(cr.Allocator(list(arms)), arms)
+
+
+@pytest.mark.parametrize("kind", ["independent", "strata"])
+def test_a_kind_that_has_a_door_of_its_own_names_the_door(kind: str, arms: dict[str, Any]) -> None:
+    with pytest.raises(cr.PlanError, match=r"use cr\.estimate or cr\.stratify"):
+        cr.play(kind, arms, draws=100)
