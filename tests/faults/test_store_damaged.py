@@ -185,6 +185,12 @@ def test_of_a_large_store_that_is_damaged_too(
     )
 
 
+def test_an_outcome_whose_details_are_gone_is_an_error(healthy: Path) -> None:
+    edit(healthy, "DELETE FROM details WHERE ticket = 5")
+    with pytest.raises(cr.StoreError, match=r"healthy\.db is damaged"):
+        cr.open_run(healthy)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.5, 0.99])
 def test_a_truncated_store_is_refused(share: float, healthy: Path) -> None:
     data = healthy.read_bytes()

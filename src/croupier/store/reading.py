@@ -173,10 +173,13 @@ def _told_again(
     table = _table(database.path, plan, reading)
     told = _from_snapshot(database, table, records)
     for outcome in outcomes_in(database, records, told):
-        if outcome.ticket < records.contiguous:
-            restore(table, outcome)
-        else:
-            table.tickets.hold(outcome)
+        try:
+            if outcome.ticket < records.contiguous:
+                restore(table, outcome)
+            else:
+                table.tickets.hold(outcome)
+        except (PlanError, ValueError, TypeError, KeyError, IndexError) as error:
+            raise damaged(database.path, error) from error
     return table.result()
 
 
