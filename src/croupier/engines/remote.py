@@ -11,7 +11,6 @@ import pickle
 import platform
 import reprlib
 import threading
-import time
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -208,15 +207,3 @@ def _text(thing: Any, show: Any = str) -> str:
         return str(show(thing))[:1000]
     except Exception:
         return f"<{type(thing).__name__}>"
-
-
-def outlive_no_driver() -> None:
-    """End this process when its parent is gone, so that a killed run leaves no orphans."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="croupier-watch").start()
