@@ -191,8 +191,10 @@ class Pool:
     def _collect(self, *, wait: bool, patience: float = _PATIENCE) -> None:
         """Take in what has arrived; with `wait`, wait for something to arrive."""
         if wait and self._arrived.empty():
-            with suppress(Empty):
+            try:
                 self._settle(self._arrived.get(timeout=min(patience, self._end_hung())))
+            except Empty:
+                self._seats.watch()
         while not self._arrived.empty():
             self._settle(self._arrived.get())
 
