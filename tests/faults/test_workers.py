@@ -733,6 +733,53 @@ def test_an_arm_that_cannot_be_loaded_is_refused_before_anything_is_drawn(
         cr.estimate({"a": Homesick()}, draws=100, **engine(name, request))
 
 
+# -- arms that leave something behind
+
+
+@pytest.mark.parametrize(
+    "name", ["serial", "threads", "2 workers", "forked processes", "spawned processes"]
+)
+def test_a_run_returns_although_an_arm_has_started_a_thread_that_stays(
+    name: str, bits: Bits, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    over = tmp_path / "over"
+
+    def stay() -> None:
+        while not over.exists():
+            time.sleep(0.05)
+
+    def threaded(rng: np.random.Generator, size: int) -> np.ndarray:
+        if not any(thread.name == "stays" for thread in threading.enumerate()):
+            threading.Thread(target=stay, name="stays", daemon=False).start()
+        return rng.random(size)
+
+    run: dict[str, Any] = {"draws": 200, "rng": 7, "width": 4}
+    where = {} if name == "serial" else engine(name, request)
+    result = cr.estimate({"a": threaded}, **run, **where)
+    over.touch()
+    assert bits(result) == bits(cr.estimate({"a": lambda rng, size: rng.random(size)}, **run))
+
+
+def test_the_processes_of_a_pool_that_the_run_made_end_with_an_interrupted_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = cr.Batch(5, "a", 1, 7).rng().random()
+
+    def endless(rng: np.random.Generator, size: int) -> np.ndarray:
+        drawn = rng.random(size)
+        time.sleep(3600 if drawn[0] == first else 0)
+        return drawn
+
+    def tired(progress: cr.Progress) -> None:
+        if progress.tickets == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("croupier.running.loop.GRACE", 0.5)
+    run: dict[str, Any] = {"draws": 10**5, "rng": 7, "width": 4, "batch": 1, "callback": tired}
+    result = cr.estimate({"a": endless}, **run, executor=spawned)
+    assert result.stopped == "interrupted"  # and the fixture finds no process
+
+
 # -- arms that hang
 
 

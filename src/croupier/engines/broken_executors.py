@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from croupier.data.draws import Batch
 from croupier.engines import remote
+from croupier.engines.concurrent_futures import let_go
 from croupier.engines.packing import named, packed_batches, packed_kit, unloadable
 from croupier.engines.remote import Kit
 from croupier.engines.staff import Staff
@@ -100,7 +101,7 @@ class Seats:
         """Release the workers; if the run owns them, their work is ended."""
         if self._staff.own and self._seats:
             # Idle workers can be asked to end; busy workers must be ended by force.
-            leave = (lambda one: one.shutdown()) if idle else self._staff.dismiss
+            leave = let_go if idle else self._staff.dismiss
             with ThreadPoolExecutor(len(self._seats)) as all_at_once:
                 list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
         self._seats.clear()
