@@ -8,7 +8,7 @@ from pickle import loads
 from croupier.data.draws import Batch, Outcome
 from croupier.engines import remote
 from croupier.engines.remote import Failure, Kit
-from croupier.errors import ArmError, PlanError
+from croupier.errors import ArmError, PlanError, text_of
 
 __all__ = ["named", "packed_batches", "packed_kit", "unloadable", "unpacked"]
 
@@ -57,5 +57,5 @@ def unloadable(wrong: str) -> str:
 
 def named(error: BaseException | None) -> str:
     """Return the kind and the text of an error in one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(text_of(error).split())
     return f"{type(error).__name__}: {text}"[:300]
