@@ -20,6 +20,7 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
 from croupier.engines.broken_executors import Seat, Seats
+from croupier.engines.hold_interrupts import held
 from croupier.engines.packing import named, unloadable, unpacked
 from croupier.engines.remote import Failure, Kit, too_long
 from croupier.engines.staff import Staff
@@ -215,18 +216,23 @@ class Pool:
             self._fail(task.batches[0], unloadable(reply))
             return
         task.seat.useless = 0
-        for batch, packed in zip(task.batches, reply, strict=True):
-            came = packed if self._seats.here else unpacked(batch, packed)
-            if isinstance(came, Failure):
-                if came.fatal:
-                    self._fail(batch, came)
-                else:
-                    self._again(batch, came.message)
-                continue
-            self._suspects.discard(batch.ticket)
-            self.keep(came)
-            self._done[batch.ticket] = came
-            self._pace[batch.arm] = came.seconds / came.size
+        with held:  # all that came back together is kept
+            for batch, packed in zip(task.batches, reply, strict=True):
+                self._take(batch, packed)
+
+    def _take(self, batch: Batch, packed: Any) -> None:
+        """Take in what came back for one batch."""
+        came = packed if self._seats.here else unpacked(batch, packed)
+        if isinstance(came, Failure):
+            if came.fatal:
+                self._fail(batch, came)
+            else:
+                self._again(batch, came.message)
+            return
+        self._suspects.discard(batch.ticket)
+        self.keep(came)
+        self._done[batch.ticket] = came
+        self._pace[batch.arm] = came.seconds / came.size
 
     def _fail(self, batch: Batch, why: Failure | str) -> None:
         """Remember that a batch has failed; from now on the run waits only a short time."""
