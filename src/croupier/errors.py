@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "MissingExtraError",
     "PlanError",
     "StoreError",
+    "text_of",
 ]
 
 
@@ -77,6 +79,18 @@ class CroupierWarning(UserWarning):
     """The run continued, but check its answer before you use it."""
 
 
+def text_of(thing: object, show: Callable[[Any], object] = str) -> str:
+    """Return the text of an error or a value; its class if it raises instead of saying.
+
+    >>> text_of(OSError("disk full"))
+    'disk full'
+    """
+    try:
+        return str(show(thing))
+    except Exception:  # an object may raise anything when it is printed
+        return f"<{type(thing).__name__} without a text>"
+
+
 def _bare(kind: type[ArmError], *args: str) -> ArmError:
     return kind.__new__(kind, *args)  # pickle adds the state
 
@@ -86,5 +100,5 @@ def _portable(value: Any) -> Any:
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:  # an object may raise anything when it is pickled
-        return repr(value)
+        return text_of(value, repr)
     return value

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -13,6 +20,7 @@ from uuid import uuid4
 
 from croupier.data.draws import Batch
 from croupier.engines import remote
+from croupier.engines.concurrent_futures import let_go
 from croupier.engines.packing import named, packed_batches, packed_kit, unloadable
 from croupier.engines.remote import Kit
 from croupier.engines.staff import Staff
@@ -22,6 +30,9 @@ __all__ = ["Seat", "Seats"]
 
 #: At most this many executors in a row may break before they have taken a single task.
 _USELESS: Final = 3
+
+#: How long to wait for an answer before looking whether it can still come, in seconds.
+_PATIENCE: Final = 1.0
 
 
 @dataclass(eq=False)
@@ -56,7 +67,9 @@ class Seats:
         seats = self._staff.workers if self._staff.solo else 1
         if self._staff.solo:
             self._pack()
-        self._seats += [self._hired() for _ in range(seats)]
+        for _ in range(seats):
+            executor = self._staff.hire()
+            self._seats.append(Seat(executor, self._greeting(executor, self.blob)))
         replies = [self._greeted(seat) for seat in self._seats]
         if not self._staff.solo:
             self.here = replies[0] == remote.here()
@@ -65,19 +78,30 @@ class Seats:
                 remote.keep(self._key, self._kit)
             else:
                 self._pack()
-                self._seats[0].greeting = self._greeting(self._seats[0].executor)
+                self._greet_again(self._seats[0])
                 self._greeted(self._seats[0])
 
     def visit(self) -> None:
         """Make a trip to a worker and back."""
-        self._sent += 1
-        self._seats[0].executor.submit(remote.greet, self._key, None, self._sent).result()
+        seat = self._seats[0]
+        while True:
+            try:
+                self._answer(self._greeting(seat.executor, None))
+                return
+            except (Exception, CancelledError) as error:
+                self._mend(seat, error)
+                self._greeted(seat)
+
+    def watch(self) -> None:
+        """Let the executors notice what will never come back."""
+        for seat in self._seats:
+            self._staff.watch(seat.executor)
 
     def close(self, *, idle: bool) -> None:
         """Release the workers; if the run owns them, their work is ended."""
         if self._staff.own and self._seats:
             # Idle workers can be asked to end; busy workers must be ended by force.
-            leave = (lambda one: one.shutdown()) if idle else self._staff.dismiss
+            leave = let_go if idle else self._staff.dismiss
             with ThreadPoolExecutor(len(self._seats)) as all_at_once:
                 list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
         self._seats.clear()
@@ -88,9 +112,9 @@ class Seats:
         for seat in self._seats:
             if seat in busy or not seat.greeting.done():
                 continue
-            if not seat.greeting.cancelled() and seat.greeting.exception() is None:
+            if (error := _error_of(seat.greeting)) is None:
                 return seat
-            self.replace(seat, seat.executor, seat.greeting.exception())
+            self._mend(seat, error)
         return None
 
     def call(self, batches: Sequence[Batch], blob: bytes | None) -> tuple[Any, ...]:
@@ -106,18 +130,25 @@ class Seats:
             return
         if not self._staff.rehire:
             tickets = ", ".join(str(ticket) for ticket in list(self._out)[:5])
+            when = f"while tickets {tickets} were out" if tickets else "before it drew anything"
             raise PlanError(
-                f"the executor broke while tickets {tickets} were out ({named(error)}), and an "
-                "instance cannot be replaced: give a function that makes an executor, "
-                "such as executor=lambda: ProcessPoolExecutor(4)"
+                f"the executor broke {when} ({named(error)}), and an instance cannot be "
+                "replaced: give a function that makes an executor, such as "
+                "executor=lambda: ProcessPoolExecutor(4)"
             )
-        seat.useless += 1
-        if seat.useless > _USELESS:
-            raise _unusable(error) from error
+        _count_useless(seat, error)
         with suppress(Exception):
             self._staff.dismiss(broken)
         seat.executor = self._staff.hire()
-        seat.greeting = self._greeting(seat.executor)
+        self._greet_again(seat)
+
+    def _mend(self, seat: Seat, error: BaseException) -> None:
+        """Greet again after a greeting was lost: a new executor if there can be one."""
+        if self._staff.rehire or isinstance(error, BrokenExecutor):
+            self.replace(seat, seat.executor, error)
+        else:  # a single worker was lost, such as a node of Dask
+            _count_useless(seat, error)
+            self._greet_again(seat)
 
     def _pack(self) -> None:
         self.blob = packed_kit(self._kit)
@@ -131,32 +162,52 @@ class Seats:
                     "give workers=, or an executor of processes"
                 )
 
-    def _hired(self) -> Seat:
-        executor = self._staff.hire()
-        try:
-            return Seat(executor, self._greeting(executor))
-        except Exception as error:
-            raise _unusable(error) from error
+    def _greet_again(self, seat: Seat) -> None:
+        seat.greeting = self._greeting(seat.executor, self.blob)
 
-    def _greeting(self, executor: Executor) -> Future[Any]:
+    def _greeting(self, executor: Executor, blob: bytes | None) -> Future[Any]:
+        """Send a greeting; if it cannot even be sent, its future says why."""
         self._sent += 1
-        greeting = executor.submit(remote.greet, self._key, self.blob, self._sent)
+        try:
+            greeting = executor.submit(remote.greet, self._key, blob, self._sent)
+        except Exception as error:
+            greeting = Future()
+            greeting.set_exception(error)
         greeting.add_done_callback(self._arrived.put)
         return greeting
 
+    def _answer(self, greeting: Future[Any]) -> Any:
+        while not greeting.done():
+            wait([greeting], _PATIENCE)
+            self.watch()
+        return greeting.result()
+
     def _greeted(self, seat: Seat) -> str:
-        """Return which process answered a greeting, or raise an error that says why it cannot."""
-        try:
-            where, wrong = seat.greeting.result()
-        except (Exception, CancelledError) as error:
-            raise _unusable(error) from error
-        if wrong is not None:
-            raise PlanError(unloadable(wrong))
-        return str(where)
+        """Return which process answered a greeting, or raise an error that says why none can."""
+        while True:
+            try:
+                where, wrong = self._answer(seat.greeting)
+            except (Exception, CancelledError) as error:
+                self._mend(seat, error)
+                continue
+            if wrong is not None:
+                raise PlanError(unloadable(wrong))
+            return str(where)
+
+
+def _error_of(greeting: Future[Any]) -> BaseException | None:
+    return CancelledError() if greeting.cancelled() else greeting.exception()
+
+
+def _count_useless(seat: Seat, error: BaseException | None) -> None:
+    seat.useless += 1
+    if seat.useless > _USELESS:
+        raise _unusable(error) from error
 
 
 def _unusable(error: BaseException | None) -> PlanError:
     return PlanError(
-        f"the workers cannot work ({named(error)}): check that croupier is installed where they "
-        "run, in this version, and that the executor is still open"
+        f"the workers cannot work: {_USELESS + 1} times they were lost before they drew anything "
+        f"({named(error)}): check that croupier is installed where they run, in this version, that "
+        "the executor is still open, and that nothing ends the processes, such as a limit of memory"
     )

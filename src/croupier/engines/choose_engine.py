@@ -52,8 +52,8 @@ def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | No
             f"{given!r} is not an executor, but it has one: give executor=client.get_executor()"
         )
     return Staff(
-        _workers(given, workers), lambda: given, rehire=False, own=False,
-        dismiss=concurrent_futures.dismiss,
+        _workers(given, workers), lambda: dask.steadied(given), rehire=False, own=False,
+        dismiss=concurrent_futures.dismiss, watch=dask.watch,
     )  # fmt: skip
 
 
@@ -69,8 +69,8 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
         raise PlanError(f"{wanted}, which returns {first!r}")
     spare = [first]
     return Staff(
-        _workers(first, workers), lambda: spare.pop() if spare else factory(), rehire=True,
-        own=True, dismiss=concurrent_futures.dismiss,
+        _workers(first, workers), lambda: dask.steadied(spare.pop() if spare else factory()),
+        rehire=True, own=True, dismiss=concurrent_futures.dismiss, watch=dask.watch,
     )  # fmt: skip
 
 

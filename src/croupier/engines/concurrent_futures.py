@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from typing import Any
+from contextlib import suppress
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any, Final
 
-__all__ = ["count", "dismiss"]
+__all__ = ["count", "dismiss", "let_go"]
+
+#: An idle process that was asked to end is killed after so many seconds.
+_GRACE: Final = 2.0
 
 
 def count(executor: Any) -> int | None:
@@ -14,12 +24,41 @@ def count(executor: Any) -> int | None:
     return workers if isinstance(workers, int) else None
 
 
+def let_go(executor: Executor) -> None:
+    """Ask an idle executor to end, and kill the processes that do not.
+
+    A process waits at its end for the threads that an arm has started, perhaps for ever.
+    """
+    impatient = threading.Timer(_GRACE, _kill, args=(_processes(executor),))
+    impatient.daemon = True
+    impatient.start()
+    try:
+        executor.shutdown()
+    finally:
+        impatient.cancel()
+
+
 def dismiss(executor: Executor) -> None:
-    """End an executor at once, as far as it supports this."""
-    if hasattr(executor, "kill_workers"):  # processes, from Python 3.14
-        executor.kill_workers()
-        return
+    """End an executor at once, with its processes if it has any."""
+    processes = _processes(executor)
     try:
         executor.shutdown(wait=False, cancel_futures=True)
     except TypeError:  # an executor of an older kind
         executor.shutdown(wait=False)
+    _kill(processes)
+
+
+def _processes(executor: Any) -> list[BaseProcess]:
+    known = getattr(executor, "_processes", None)  # loky has the same name for them
+    return list(known.values()) if isinstance(known, dict) else []
+
+
+def _kill(processes: Sequence[BaseProcess]) -> None:
+    for process in processes:
+        with suppress(Exception):  # it has ended a moment ago
+            if wait([process.sentinel], 0):
+                continue
+            if os.name == "posix" and process.pid is not None:
+                os.kill(process.pid, signal.SIGKILL)
+            else:
+                process.terminate()

@@ -20,6 +20,7 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
 from croupier.engines.broken_executors import Seat, Seats
+from croupier.engines.hold_interrupts import held
 from croupier.engines.packing import named, unloadable, unpacked
 from croupier.engines.remote import Failure, Kit, too_long
 from croupier.engines.staff import Staff
@@ -191,8 +192,10 @@ class Pool:
     def _collect(self, *, wait: bool, patience: float = _PATIENCE) -> None:
         """Take in what has arrived; with `wait`, wait for something to arrive."""
         if wait and self._arrived.empty():
-            with suppress(Empty):
+            try:
                 self._settle(self._arrived.get(timeout=min(patience, self._end_hung())))
+            except Empty:
+                self._seats.watch()
         while not self._arrived.empty():
             self._settle(self._arrived.get())
 
@@ -213,18 +216,23 @@ class Pool:
             self._fail(task.batches[0], unloadable(reply))
             return
         task.seat.useless = 0
-        for batch, packed in zip(task.batches, reply, strict=True):
-            came = packed if self._seats.here else unpacked(batch, packed)
-            if isinstance(came, Failure):
-                if came.fatal:
-                    self._fail(batch, came)
-                else:
-                    self._again(batch, came.message)
-                continue
-            self._suspects.discard(batch.ticket)
-            self.keep(came)
-            self._done[batch.ticket] = came
-            self._pace[batch.arm] = came.seconds / came.size
+        with held:  # all that came back together is kept
+            for batch, packed in zip(task.batches, reply, strict=True):
+                self._take(batch, packed)
+
+    def _take(self, batch: Batch, packed: Any) -> None:
+        """Take in what came back for one batch."""
+        came = packed if self._seats.here else unpacked(batch, packed)
+        if isinstance(came, Failure):
+            if came.fatal:
+                self._fail(batch, came)
+            else:
+                self._again(batch, came.message)
+            return
+        self._suspects.discard(batch.ticket)
+        self.keep(came)
+        self._done[batch.ticket] = came
+        self._pace[batch.arm] = came.seconds / came.size
 
     def _fail(self, batch: Batch, why: Failure | str) -> None:
         """Remember that a batch has failed; from now on the run waits only a short time."""

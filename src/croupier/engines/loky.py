@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import signal
+import os
 from concurrent.futures import Executor
 
-from croupier.engines import remote
+from croupier.engines.end_with_driver import begin
 from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
@@ -26,17 +26,12 @@ def processes(workers: int) -> Staff:
         ) from None
 
     def hire() -> Executor:
-        one: Executor = loky.ProcessPoolExecutor(max_workers=1, initializer=_begin)
+        one: Executor = loky.ProcessPoolExecutor(
+            max_workers=1, initializer=begin, initargs=(os.getpid(),)
+        )
         return one
 
     return Staff(workers, hire, rehire=True, own=True, dismiss=_dismiss, solo=True)
-
-
-def _begin() -> None:
-    """Start a worker: it ignores Ctrl-C, because the driver handles it and ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    remote.watched_by_driver()
-    remote.outlive_no_driver()
 
 
 def _dismiss(executor: Executor) -> None:

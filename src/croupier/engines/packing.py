@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
-from pickle import loads
+from io import BytesIO
+from typing import Any, Final
 
 from croupier.data.draws import Batch, Outcome
 from croupier.engines import remote
 from croupier.engines.remote import Failure, Kit
-from croupier.errors import ArmError, PlanError
+from croupier.errors import ArmError, PlanError, text_of
 
 __all__ = ["named", "packed_batches", "packed_kit", "unloadable", "unpacked"]
 
@@ -40,11 +42,44 @@ def packed_batches(batches: Sequence[Batch]) -> bytes:
 def unpacked(batch: Batch, packed: bytes) -> Outcome | Failure:
     """Return what came back for a batch; bytes that cannot be loaded are a failure."""
     try:
-        came: Outcome | Failure = loads(packed)
+        came: Outcome | Failure = _PlainUnpickler(BytesIO(packed)).load()
     except Exception as error:
         message = f"what it learned from its draws cannot be loaded here ({named(error)})"
         return Failure(message, batch.arm, batch.ticket, None, "")
     return came
+
+
+#: The names that a pickle of plain data may hold, apart from classes of croupier.
+_PLAIN_NAMES: Final = frozenset(
+    {
+        *[("builtins", name) for name in ("complex", "set", "frozenset", "bytearray", "range")],
+        *[("collections", name) for name in ("OrderedDict", "deque", "Counter")],
+        *[("numpy", name) for name in ("ndarray", "dtype")],
+        *[
+            (f"numpy.{core}.{module}", name)
+            for core in ("core", "_core")
+            for module, name in (
+                ("multiarray", "_reconstruct"), ("multiarray", "scalar"), ("numeric", "_frombuffer")
+            )
+        ],
+    }
+)  # fmt: skip
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Loads plain data only: an arm's object must not run code in the driver when it is loaded."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in _PLAIN_NAMES:
+            return super().find_class(module, name)
+        if module.partition(".")[0] == "croupier" and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type):
+                return found
+        raise pickle.UnpicklingError(
+            f"{module}.{name} is not plain data: return numbers, strings, lists, tuples, dicts and "
+            "numpy arrays of numbers as extra"
+        )
 
 
 def unloadable(wrong: str) -> str:
@@ -57,5 +92,5 @@ def unloadable(wrong: str) -> str:
 
 def named(error: BaseException | None) -> str:
     """Return the kind and the text of an error in one line."""
-    text = " ".join(str(error).split())
+    text = " ".join(text_of(error).split())
     return f"{type(error).__name__}: {text}"[:300]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
 from croupier.data.reduce_batch import Chunk, outcome_of
-from croupier.errors import ArmError
+from croupier.errors import ArmError, text_of
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
@@ -38,18 +40,37 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
     left = batch.size
     while left:
         size = min(left, batch.chunk)
+        process = os.getpid()
         began, begun = time.perf_counter(), clock()
         try:
             returned = draw(rng, size)
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # an arm may raise what is not an Exception
+            _end_copy(process, batch)
+            if isinstance(error, KeyboardInterrupt):
+                raise
             if isinstance(error, ArmError) and error.ticket is None:
                 # The error says what is wrong; the ticket and the name in this run are added.
                 raise error.at(batch.ticket, batch.arm) from error
-            message = f"raised {type(error).__name__}: {error}"
+            message = f"raised {type(error).__name__}: {text_of(error)}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
         cost, seconds = clock() - begun, time.perf_counter() - began
+        _end_copy(process, batch)
         yield Chunk(size, returned, seconds, cost)
         left -= size
+
+
+def _end_copy(process: int, batch: Batch) -> None:
+    """End this process if the arm has made it by a fork: it must not play the run a second time."""
+    if os.getpid() == process:
+        return
+    said = (
+        f"croupier: arm {batch.arm!r}, ticket {batch.ticket}: it called os.fork, and the new "
+        f"process {os.getpid()} came back from the arm; that process is ended. End it in the arm, "
+        "with os._exit(0)\n"
+    )
+    with suppress(OSError):
+        os.write(2, said.encode(errors="replace"))  # not print: buffers belong to the other process
+    os._exit(1)
 
 
 class Engine(Protocol):

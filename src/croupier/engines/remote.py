@@ -11,7 +11,6 @@ import pickle
 import platform
 import reprlib
 import threading
-import time
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,7 +19,7 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
 from croupier.engines.perform import perform
-from croupier.errors import ArmError, CroupierError
+from croupier.errors import ArmError, CroupierError, text_of
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
@@ -92,7 +91,7 @@ def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, s
         if blob is not None:
             keep(key, pickle.loads(blob))
     except BaseException as error:  # an object may raise anything when it is unpickled
-        return here(), f"{type(error).__name__}: {_text(error)}"
+        return here(), f"{type(error).__name__}: {text_of(error)[:1000]}"
     return here(), None
 
 
@@ -118,7 +117,7 @@ def work(
     try:
         asked: Sequence[Batch] = pickle.loads(batches)
     except BaseException as error:
-        return f"{type(error).__name__}: {_text(error)}"
+        return f"{type(error).__name__}: {text_of(error)[:1000]}"
     return [_packed(batch, _attempt(kit, batch)) for batch in asked]
 
 
@@ -182,7 +181,11 @@ def _failure(batch: Batch, error: BaseException) -> Failure:
         message = str(error).removeprefix(f"arm {error.arm!r}, ticket {error.ticket}: ")
         return Failure(message, batch.arm, batch.ticket, _plain(error.value), text)
     fatal = not isinstance(error, KeyboardInterrupt)  # the worker was stopped; the arm did not fail
-    named = str(error) if isinstance(error, CroupierError) else f"{type(error).__name__}: {error}"
+    named = (
+        str(error)
+        if isinstance(error, CroupierError)
+        else f"{type(error).__name__}: {text_of(error)}"
+    )
     return Failure(f"failed on its worker, {named}", batch.arm, batch.ticket, None, text, fatal)
 
 
@@ -190,7 +193,7 @@ def _packed(batch: Batch, came: Outcome | Failure) -> bytes:
     try:
         return dumps(came)
     except BaseException as error:
-        named = f"{type(error).__name__}: {_text(error)}"
+        named = f"{type(error).__name__}: {text_of(error)[:1000]}"
         message = f"what it learned from its draws cannot be sent back to the run, {named}"
         text = traceback.format_exc()
         return dumps(Failure(message, batch.arm, batch.ticket, None, text))
@@ -200,23 +203,6 @@ def _plain(value: Any) -> Any:
     """Return a value that any process can read: a number, a short text, or its description."""
     if value is None or type(value) in (bool, int, float):
         return value
-    return value if type(value) is str and len(value) < 1000 else _text(value, reprlib.repr)
-
-
-def _text(thing: Any, show: Any = str) -> str:
-    try:
-        return str(show(thing))[:1000]
-    except Exception:
-        return f"<{type(thing).__name__}>"
-
-
-def outlive_no_driver() -> None:
-    """End this process when its parent is gone, so that a killed run leaves no orphans."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="croupier-watch").start()
+    return (
+        value if type(value) is str and len(value) < 1000 else text_of(value, reprlib.repr)[:1000]
+    )

@@ -16,7 +16,8 @@ class Staff:
     `hire` makes an executor. `rehire` says whether it can make a new one after a failure. `own`
     says whether the run shuts the executor down. `dismiss` ends an executor at once, with all of
     its work. `solo` means that every executor is a single process, so that the driver knows
-    which batch made the process die or hang.
+    which batch made the process die or hang. `watch` is called now and then while the run waits:
+    it ends the futures of an executor that would never end by themselves.
     """
 
     workers: int
@@ -25,3 +26,4 @@ class Staff:
     own: bool
     dismiss: Callable[[Executor], None]
     solo: bool = False
+    watch: Callable[[Executor], None] = lambda executor: None

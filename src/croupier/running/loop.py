@@ -17,6 +17,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.plan import Plan
+from croupier.engines.hold_interrupts import held, interrupts_can_be_held
 from croupier.engines.perform import Engine, Serial
 from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
@@ -60,7 +61,9 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
                 engine.submit(asked)
             if not len(engine):
                 return stop or budget.unit
-            table.tell(engine.next())
+            outcome = engine.next()
+            with held:
+                table.tell(outcome)
             progress = table.progress(engine.seconds)
             reason = rule(progress)
             stop = stop or reason
@@ -71,8 +74,9 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
     except KeyboardInterrupt:
         if not progress.draws:
             raise
-        for outcome in engine.rest(GRACE):
-            table.tell(outcome)
+        for outcome in engine.rest(GRACE, table.tickets.out):
+            with held:
+                table.tell(outcome)
         return "interrupted"
 
 
@@ -96,6 +100,7 @@ def conduct(
         with (
             closing(_engine(plan, arms, digest, staff)) as performing,
             watching(settings.progress, plan.unit) as watch,
+            interrupts_can_be_held(),
         ):
             engine = Recorded(performing, record, time.perf_counter)
             if record is not None and record.check:

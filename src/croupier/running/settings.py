@@ -85,7 +85,8 @@ class Budget:
         draws = None if self.draws is None else self.draws - progress.draws
         if self.seconds is not None:
             # A second of the run is not a second in the arms, with either clock.
-            rate = progress.cost / seconds if progress.cost else 1.0
+            # A clock that stands still says nothing about it.
+            rate = progress.cost / seconds if progress.cost and seconds > 0 else 1.0
             return draws, (self.seconds - seconds) * rate
         return draws, None if self.cost is None else self.cost - progress.cost
 

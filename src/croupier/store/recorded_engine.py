@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from croupier.data.draws import Batch, Outcome
+from croupier.engines.hold_interrupts import held
 from croupier.engines.perform import Engine
 from croupier.errors import ArmError
 from croupier.tables.base import Table
@@ -32,8 +33,10 @@ class Recorded:
         self._arrived: dict[int, float] = {}
         #: Called once, before the first batch is drawn that is not stored.
         self.before_new: Callable[[], None] | None = None
-        if log is not None:
-            engine.keep = self._store
+        #: What has arrived and may not be told yet: an interrupted run still returns it.
+        self._kept: dict[int, Outcome] = {}
+        self._last = -1
+        engine.keep = self._store
         self._begin()
 
     def _begin(self) -> None:
@@ -73,6 +76,8 @@ class Recorded:
 
     def next(self) -> Outcome:
         """Return the outcome of the oldest ticket that is out, after storing it."""
+        self._kept.pop(self._last, None)  # it was told
+        self._last = self._tickets[0]
         if self._log is None:
             outcome = self._engine.next()
             self.seconds = self.clock()
@@ -93,15 +98,23 @@ class Recorded:
         self._tickets.popleft()
         return outcome
 
-    def rest(self, seconds: float) -> Iterator[Outcome]:
-        """Return and store all outcomes that are finished within `seconds`; drop the rest."""
+    def rest(self, seconds: float, out: Iterable[Batch] = ()) -> Iterator[Outcome]:
+        """Store all outcomes that are finished within `seconds`; return those that are `out`."""
         self._tickets.clear()
-        yield from self._engine.rest(seconds)
+        deque(self._engine.rest(seconds), maxlen=0)  # `_store` keeps them
+        for batch in out:
+            if (outcome := self._kept.get(batch.ticket)) is not None:
+                yield outcome
+            elif self._log is not None and (found := self._log.stored(batch.ticket)) is not None:
+                yield found[0]
 
     def _store(self, outcome: Outcome) -> None:
-        self._arrived[outcome.ticket] = seconds = self.clock()
-        if self._log is not None and outcome.ticket not in self._log:
-            self._log.append(outcome, seconds=seconds)
+        with held:
+            if self._log is not None:
+                self._arrived[outcome.ticket] = seconds = self.clock()
+                if outcome.ticket not in self._log:
+                    self._log.append(outcome, seconds=seconds)
+            self._kept[outcome.ticket] = outcome
 
     def leave_snapshot(self, table: Table, told: int) -> None:
         """Store a snapshot now and then, between two tickets: the run can continue from it."""

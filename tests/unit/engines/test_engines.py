@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,6 +14,8 @@ from croupier.engines import choose_engine as executors
 from croupier.engines import concurrent_futures as standard
 from croupier.engines import dask, mpi, ray, remote
 from croupier.engines.choose_engine import staff_of
+from croupier.engines.packing import unpacked
+from croupier.engines.perform import perform
 from croupier.engines.remote import Failure, Kit
 
 
@@ -73,6 +75,47 @@ def test_a_failure_is_plain_data_and_the_other_batches_of_a_task_are_kept() -> N
     assert str(error) == "arm 'b', ticket 1: raised OSError: disk full"
     assert (error.arm, error.ticket) == ("b", 1)
     assert "Traceback" in error.__notes__[0]
+
+
+class Bomb:
+    """An object that runs code in the process that loads it."""
+
+    def __reduce__(self) -> Any:
+        return sys.exit, (3,)
+
+
+class Sums(NamedTuple):
+    total: float
+
+
+def outcome_with(extra: Any) -> bytes:
+    arm = cr.Arm(lambda rng, size: cr.Draws(rng.random(size), extra=extra))
+    outcome = perform(KIT.plan, arm, batch())
+    outcome.extra = {"arm": [extra]}
+    return remote.dumps(outcome)
+
+
+@pytest.mark.parametrize("extra", [Bomb(), Sums(1.0), print, lambda: None, np.random.default_rng])
+def test_what_an_arm_learned_runs_no_code_in_the_driver(extra: Any) -> None:
+    came = unpacked(batch(), outcome_with(extra))
+    assert isinstance(came, Failure)
+    assert "is not plain data: return numbers, strings, lists" in came.message
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"a": [1, 2.5, None, "text", b"bytes", (True, 1j)], 3: {"b": {1, 2}}},
+        np.arange(6.0).reshape(2, 3), np.float64(2.5), np.asfortranarray(np.ones((2, 3))),
+        np.arange(5)[::2], np.array([1, 2], dtype=">i4"),
+    ],
+)  # fmt: skip
+def test_plain_data_that_an_arm_learned_crosses_as_it_is(extra: Any) -> None:
+    came = unpacked(batch(), outcome_with(extra))
+    assert isinstance(came, cr.Outcome)
+    (crossed,) = came.extra["arm"]
+    assert type(crossed) is type(extra)
+    assert np.array_equal(crossed, extra) if isinstance(extra, np.ndarray) else crossed == extra
 
 
 @pytest.mark.parametrize(

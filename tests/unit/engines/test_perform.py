@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -165,6 +170,54 @@ def test_an_error_names_the_arm_and_the_ticket_and_keeps_the_cause() -> None:
     with pytest.raises(cr.ArmError, match=r"^arm 'a', ticket 3: raised OSError: disk full$") as e:
         perform(plan_of(), cr.Arm(broken), batch_of(5))
     assert isinstance(e.value.__cause__, OSError)
+
+
+class SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    "error", [GeneratorExit(), asyncio.CancelledError(), SystemExit(3), SpeechlessError()]
+)
+def test_an_arm_may_raise_anything_and_is_named(error: BaseException) -> None:
+    def broken(rng: np.random.Generator, size: int) -> np.ndarray:
+        raise error
+
+    with pytest.raises(cr.ArmError, match=f"^arm 'a', ticket 0: raised {type(error).__name__}"):
+        cr.estimate({"a": broken}, draws=10)
+
+
+def test_an_interrupt_in_an_arm_is_an_interrupt() -> None:
+    def interrupted(rng: np.random.Generator, size: int) -> np.ndarray:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        perform(plan_of(), cr.Arm(interrupted), batch_of(5))
+
+
+FORKS = """
+import os, sys
+import croupier as cr
+
+def forks(rng, size):
+    if not os.path.exists(sys.argv[1]):
+        open(sys.argv[1], "w").close()
+        if os.fork() == 0 and sys.argv[2] == "raises":
+            raise OSError("in the child")
+    return rng.random(size)
+
+print("played by", cr.estimate({"a": forks}, draws=100, rng=7).draws, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.parametrize("child", ["returns", "raises"])
+def test_a_fork_in_an_arm_does_not_play_the_run_twice(child: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORKS, str(tmp_path / "forked"), child]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    assert run.stdout == "played by 100\n"
+    assert "arm 'a', ticket 0: it called os.fork" in run.stderr
 
 
 def test_an_arm_that_plays_a_run_of_its_own_and_fails_is_named() -> None:

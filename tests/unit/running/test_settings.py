@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -83,3 +84,12 @@ def test_every_door_makes_them_once(door: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(rooms, "positive", weighed)
     DOORS[door](draws=400, rtol=0.5, atol=1e-9, width=2, seconds=60.0, rng=7, progress=False)
     assert sorted(checked) == ["atol", "draws", "rtol", "seconds", "width"]
+
+
+def test_a_clock_that_stands_still_is_no_division_by_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("croupier.running.loop.time", SimpleNamespace(perf_counter=lambda: 5.0))
+    result = cr.estimate(
+        {"a": lambda rng, size: rng.random(size)}, seconds=1, rng=7,
+        callback=lambda progress: progress.tickets >= 20,
+    )  # fmt: skip
+    assert result.stopped == "callback"
