@@ -25,7 +25,7 @@ class Recorded:
     """
 
     def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
-        self._engine, self._log, self._timer = engine, log, timer
+        self._engine, self._log, self._timer = engine, log, _never_back(timer)
         self._tickets: deque[int] = deque()
         self._began = 0.0
         self.seconds = 0.0
@@ -107,3 +107,15 @@ class Recorded:
         """Store a snapshot now and then, between two tickets: the run can continue from it."""
         if self._log is not None and not self._log.behind(told):
             self._log.snapshot(table, told)
+
+
+def _never_back(timer: Callable[[], float]) -> Callable[[], float]:
+    """Return a clock that stands still while the given one is behind what it has shown before."""
+    latest = timer()
+
+    def now() -> float:
+        nonlocal latest
+        latest = max(latest, timer())
+        return latest
+
+    return now
