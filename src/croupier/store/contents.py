@@ -34,8 +34,8 @@ __all__ = [
     "snapshot_in",
 ]
 
-#: A file may hold any number as the width, the first draws and the first batch of a plan.
-_MOST: Final = 10**9
+#: A file may hold any number. A plan has at most these.
+_MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -78,8 +78,8 @@ def plan_in(database: Database) -> Plan:
     contents = contents_in(database)
     with all_is_damage(database.path):
         plan = Plan(**{name: value for name, value in contents.items() if name != "learns"})
-        for name in ("width", "first", "opening"):
-            if getattr(plan, name) > _MOST:
+        for name, most in _MOST.items():
+            if getattr(plan, name) > most:
                 raise ValueError(f"the plan has {name} = {getattr(plan, name)}")
     return plan
 
@@ -114,11 +114,11 @@ def _call(call: Any) -> dict[str, Any]:
     return {**{name: call[name] for name in kinds}, **shown, "stopped": stopped, "warnings": said}
 
 
-def records_in(database: Database, names: tuple[str, ...]) -> Records:
+def records_in(database: Database, plan: Plan) -> Records:
     """Return all outcomes of a store."""
     rows = database.rows(f"SELECT {COLUMNS} FROM outcomes ORDER BY ticket")
     with all_is_damage(database.path):
-        return Records.read(rows, names, database.salt)
+        return Records.read(rows, plan, database.salt)
 
 
 def rows_in(database: Database, records: Records, told: int) -> Rows:

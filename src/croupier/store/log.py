@@ -8,7 +8,7 @@ import secrets
 import socket
 import warnings
 from collections.abc import Collection, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -20,7 +20,7 @@ from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError, StoreError
 from croupier.estimates.intervals import Interval
-from croupier.store.codec import NotPlainError, decoded, encoded
+from croupier.store.codec import NotPlainError, decoded, encoded, resembles
 from croupier.store.contents import (
     calls_in,
     contents_in,
@@ -51,6 +51,9 @@ __all__ = ["Log", "Store", "as_store"]
 
 #: A snapshot is stored after this many outcomes. To tell them again takes half a second.
 _SNAPSHOT_EVERY: Final = 5_000
+
+#: The parts of a snapshot that are of the same kind at all times.
+_OF_ONE_KIND: Final = ("told", "reported", "pending", "policy", "states")
 
 #: This many outcomes are read from the file at once.
 _AHEAD: Final = 1_000
@@ -163,7 +166,7 @@ class Log:
             with closing(Database.read(self.path)) as database:
                 # Everything is read and checked before anything in the file is changed.
                 self._agree(contents_in(database), plan, learns)
-                self._records, calls = records_in(database, plan.names), calls_in(database)
+                self._records, calls = records_in(database, plan), calls_in(database)
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._convert(self._database, plan, learns, calls)
@@ -172,7 +175,7 @@ class Log:
         else:
             row = run_row(self.path, plan, learns, secrets.token_bytes(RUN_ID_BYTES))
             self._database = Database.create(self.path, self._durability, {"run": row})
-            self._records, calls = Records.read([], plan.names, self._database.salt), []
+            self._records, calls = Records.read([], plan, self._database.salt), []
         self._last = self._records.last
         self._new: set[int] = set()
         self._snapped = told
@@ -271,6 +274,14 @@ class Log:
         self._write(rows)
         self._new.update(outcome.ticket for outcome in outcomes)
 
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context in which every error means that the store is damaged."""
+        return all_is_damage(self.path)
+
+    def damaged(self, what: str) -> StoreError:
+        """Return the error for a store that croupier cannot have written."""
+        return damaged(self.path, what)
+
     @property
     def cost(self) -> float:
         """What the outcomes of earlier calls cost."""
@@ -322,6 +333,8 @@ class Log:
         try:
             like = self._like
             state = {name: decoded(parts[name], part) for name, part in like.items()}
+            if not all(resembles(state[name], like[name]) for name in _OF_ONE_KIND):
+                return 0
             told = int(state["told"])
             if told > self._records.contiguous or not told:
                 raise damaged(

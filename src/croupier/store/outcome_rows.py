@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats, Outcome
 from croupier.data.history import BATCH, Rows
 from croupier.data.log_scale import EMPTY
+from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.database import checksum
@@ -33,8 +34,8 @@ _FIXED: Final = len(_WHOLE) + len(_COSTS)
 _MOST_COMPONENTS: Final = 10**7
 _MOST: Final = 2**53
 
-#: No more batches than this were out at once when a run was killed.
-_MOST_MISSING: Final = 10**5
+#: So many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
+_MISSING: Final = 1000
 
 
 def rows_of(
@@ -86,20 +87,20 @@ class Records:
     component; its shape is (n, 6, d).
     """
 
-    names: tuple[str, ...]
+    plan: Plan
     heads: NDArray[np.void]
     moments: Floats
     scalar: bool
     salt: int
 
     @classmethod
-    def read(cls, rows: Sequence[tuple[Any, ...]], names: tuple[str, ...], salt: int) -> Records:
+    def read(cls, rows: Sequence[tuple[Any, ...]], plan: Plan, salt: int) -> Records:
         """Return the outcomes of rows with the columns `COLUMNS`, in the order of their tickets.
 
         A million rows take about a second, because whole columns are read at once.
         """
         if not rows:
-            return cls(names, np.empty(0, HEAD), np.empty((0, 6, 1)), True, salt)
+            return cls(plan, np.empty(0, HEAD), np.empty((0, 6, 1)), True, salt)
         ticket, arm, size, head, stored = zip(*rows, strict=True)
         if {*map(type, head)} != {bytes} or {*map(type, ticket + arm + size + stored)} != {int}:
             raise ValueError("an outcome has columns of the wrong types")
@@ -124,15 +125,16 @@ class Records:
         if any((heads[name] != np.array(column)).any() for name, column in told.items()):
             raise ValueError("the head of an outcome has another ticket, arm or size")
         moments = numbers[:, _FIXED:].reshape(len(rows), 6, d)
-        records = cls(names, heads, moments, bool(scalar), salt)
+        records = cls(plan, heads, moments, bool(scalar), salt)
         records._check(numbers)
         return records
 
     def _check(self, numbers: Floats) -> None:
         heads, exponent = self.heads, self.moments[:, 1]
+        most = max(self.plan.width, _MISSING)
         right = {
-            "tickets": (np.diff(heads["ticket"]) > 0).all() and self._gaps <= _MOST_MISSING,
-            "arms": (heads["arm"] < len(self.names)).all(),
+            "tickets": (np.diff(heads["ticket"]) > 0).all() and self._gaps <= most,
+            "arms": (heads["arm"] < len(self.plan.names)).all(),
             "sizes": (heads["size"] >= 1).all() and (heads["inspected"] <= heads["size"]).all(),
             "numbers": np.isfinite(numbers).all(),
             "costs": all((heads[name] >= 0).all() for name in _COSTS) and (heads["cost"] > 0).all(),
@@ -227,9 +229,11 @@ class Records:
         learned = {} if extra is None else decoded(extra)
         if not isinstance(learned, dict):
             raise ValueError(f"the extra of ticket {ticket} is not a dict")
+        if (drawn is not None) != self.plan.keep_values:
+            raise ValueError(f"the draws of ticket {ticket} are missing, or were not to be kept")
         return Outcome(
             ticket=ticket,
-            arm=self.names[int(head["arm"])],
+            arm=self.plan.names[int(head["arm"])],
             size=size,
             origin=moments[0].copy(),
             exponent=moments[1].astype(np.int64),

@@ -131,7 +131,7 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
     owner = owner_of(file)
     with closing(Database.read(file)) as database:
         plan = plan_in(database)
-        records, calls = records_in(database, plan.names), calls_in(database)
+        records, calls = records_in(database, plan), calls_in(database)
         call = calls[-1] if calls else None
         stopped = call["stopped"] if call and owner is None else None
         seconds = max([records.elapsed, *(each["seconds"] for each in calls)])
@@ -215,6 +215,8 @@ def _from_snapshot(database: Database, table: Table, records: Records) -> int:
         state = {name: decoded(parts[name]) for name in names}
         if table.interval.resumed(state["interval"]) is None:
             return 0  # another kind of interval must look at everything itself
-        told = int(state["told"])
+        told = state["told"]
+        if type(told) is not int or told < 1:
+            raise ValueError(f"a snapshot of {told!r:.20} outcomes")
         table.go_on_from(state, rows_in(database, records, told))
     return told

@@ -26,7 +26,7 @@ class Recorded:
 
     def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
         self._engine, self._log, self._timer = engine, log, _never_back(timer)
-        self._tickets: deque[int] = deque()
+        self._batches: deque[Batch] = deque()
         self._began = 0.0
         self.seconds = 0.0
         self._arrived: dict[int, float] = {}
@@ -45,7 +45,7 @@ class Recorded:
         return self._timer() - self._began
 
     def __len__(self) -> int:
-        return len(self._tickets)
+        return len(self._batches)
 
     def behind(self, table: Table) -> bool:
         """Tell whether there are stored outcomes that were not asked for again yet."""
@@ -57,14 +57,15 @@ class Recorded:
             return table.ask(draws, cost)
         if self._log.behind(table.tickets.asked):
             if (found := self._log.stored(table.tickets.asked)) is not None:
-                return table.ask_again(found[0])
+                with self._log.reading():
+                    return table.ask_again(found[0])
             # A later ticket is stored, so this one was out. It is asked for with any budget.
             return table.ask(draws, cost) or table.ask()
         return table.ask(draws, cost)
 
     def submit(self, batch: Batch) -> None:
         """Take a batch. If its outcome is in the log, it is not drawn again."""
-        self._tickets.append(batch.ticket)
+        self._batches.append(batch)
         if self._log is None or self._log.stored(batch.ticket) is None:
             if self.before_new is not None:
                 check, self.before_new = self.before_new, None
@@ -76,9 +77,10 @@ class Recorded:
         if self._log is None:
             outcome = self._engine.next()
             self.seconds = self.clock()
-            self._tickets.popleft()
+            self._batches.popleft()
             return outcome
-        if (found := self._log.stored(self._tickets[0])) is None:
+        batch = self._batches[0]
+        if (found := self._log.stored(batch.ticket)) is None:
             try:
                 outcome = self._engine.next()
             except ArmError:
@@ -87,15 +89,17 @@ class Recorded:
             seconds = self._arrived.pop(outcome.ticket)
         else:
             outcome, seconds = found
+            if (outcome.arm, outcome.size) != (batch.arm, batch.size):
+                raise self._log.damaged(f"ticket {batch.ticket} is of another batch")
             self._begin()  # the time to tell stored outcomes again does not count
         # The time when the last told outcome arrived; it is the same when they are told again.
         self.seconds = max(self.seconds, seconds)
-        self._tickets.popleft()
+        self._batches.popleft()
         return outcome
 
     def rest(self, seconds: float) -> Iterator[Outcome]:
         """Return and store all outcomes that are finished within `seconds`; drop the rest."""
-        self._tickets.clear()
+        self._batches.clear()
         yield from self._engine.rest(seconds)
 
     def _store(self, outcome: Outcome) -> None:
