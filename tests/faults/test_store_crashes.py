@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gzip
 import os
-import resource
 import shutil
 import signal
 import sqlite3
@@ -43,6 +42,8 @@ def rough(rng: np.random.Generator, size: int) -> np.ndarray:
 def fine(rng: np.random.Generator, size: int) -> np.ndarray:
     return rng.normal(1.0, 0.1, size)
 
+
+resource = pytest.importorskip("resource")
 
 ARMS = {"rough": rough, "fine": fine}
 
@@ -384,6 +385,25 @@ def test_ctrl_c_while_a_store_is_closed_frees_its_lock(
         with pytest.raises(KeyboardInterrupt):
             run(tmp_path / "run.db")
     assert run(tmp_path / "run.db").draws == 300
+
+
+def test_a_lock_that_was_interrupted_while_it_was_freed_is_free_when_it_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "run.db"
+    mine = Lock(path).take()
+    with monkeypatch.context() as broken:
+        broken.setattr(lock.os, "fstat", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            mine.release()
+    with pytest.raises(cr.StoreError, match="in use by pid"):
+        Lock(path).take()
+    del mine
+    Lock(path).take().release()
+    assert not list(tmp_path.iterdir())
 
 
 # -- other names, other files

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -25,8 +26,9 @@ _PAUSE: Final = 0.02  # seconds
 
 #: The locks of this process. Locks belong to a process: when it closes any handle of a file, the
 #: system drops all its locks on the file. So a file that is locked here is never opened again.
-_MINE: dict[str, tuple[int, dict[str, Any]]] = {}
-_GUARD = threading.Lock()
+#: A lock that nobody refers to any more is free, however its owner was interrupted.
+_MINE: weakref.WeakValueDictionary[str, Lock] = weakref.WeakValueDictionary()
+_GUARD = threading.RLock()
 
 if sys.platform == "win32":
     import msvcrt
@@ -63,6 +65,7 @@ class Lock:
         self._key = os.path.realpath(self._path)
         self._handle: int | None = None
         self._owner = 0
+        self.who: dict[str, Any] = {}
 
     def take(self) -> Self:
         """Take the lock, and write the name of its owner into the lock file."""
@@ -75,17 +78,17 @@ class Lock:
         return self
 
     def _take(self) -> None:
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+        self.who = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
         for _ in range(_TRIES):
             if (mine := _mine(self._key)) is not None:
                 raise StoreError(_in_use(self._store, mine))
             try:
                 if self._took():
-                    _MINE[self._key] = (os.getpid(), me)
+                    _MINE[self._key] = self
                     assert self._handle is not None
                     os.ftruncate(self._handle, 0)
                     os.lseek(self._handle, 0, os.SEEK_SET)
-                    os.write(self._handle, json.dumps(me).encode())
+                    os.write(self._handle, json.dumps(self.who).encode())
                     return
             except OSError as error:
                 raise StoreError(_no_lock(self._store, error)) from error
@@ -119,16 +122,25 @@ class Lock:
     def release(self) -> None:
         """Let others write, and remove the lock file. Nothing happens if it is not held."""
         with _GUARD:
-            if self._handle is None or self._owner != os.getpid():
-                return  # a forked process does not own the locks
-            mine = _MINE.get(self._key) is not None and self._is_there()
-            _MINE.pop(self._key, None)
+            if not self.held():
+                return
+            mine = self._is_there()
+            if _MINE.get(self._key) is self:
+                del _MINE[self._key]
             if sys.platform == "win32":
                 self._close()
             if mine:
                 with suppress(OSError):
                     self._path.unlink(missing_ok=True)
             self._close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.release()
+
+    def held(self) -> bool:
+        """Tell whether this process holds the lock; a forked process does not."""
+        return self._handle is not None and self._owner == os.getpid()
 
     def _close(self) -> None:
         handle, self._handle = self._handle, None
@@ -170,8 +182,8 @@ def _who(text: bytes) -> dict[str, Any]:
 
 
 def _mine(key: str) -> dict[str, Any] | None:
-    pid, who = _MINE.get(key, (None, None))
-    return who if pid == os.getpid() else None  # a forked process does not own the locks
+    lock = _MINE.get(key)
+    return lock.who if lock is not None and lock.held() else None
 
 
 def _in_use(store: Path, owner: dict[str, Any] | None) -> str:
