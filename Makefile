@@ -13,7 +13,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-versions bench bench-efficiency bench-coverage bench-overhead \
+.PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
   bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
@@ -28,6 +28,9 @@ test: lint ## lint, check types and layers, run all tests except the slow ones
 
 test-slow: $(INSTALLED) ## run all tests, including the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+test-faults: $(INSTALLED) ## kill, damage and forge stores, a few hundred times each (an hour; ARGS="--tries 20")
+	$(ONE_THREAD) $(BIN)/python -m tests.faults.harness $(ARGS)
 
 test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
 	$(ONE_THREAD) $(BIN)/python tests/versions.py $(ARGS)

@@ -333,13 +333,13 @@ def test_a_file_that_is_no_database_is_left_alone(data: bytes, tmp_path: Path) -
     assert path.read_bytes() == data
 
 
-@pytest.mark.parametrize(("version", "whose"), [(0, "another"), (3, "a newer"), (99, "a newer")])
+@pytest.mark.parametrize(("version", "whose"), [(0, "another"), (4, "a newer"), (99, "a newer")])
 def test_another_schema_is_refused_by_its_number(version: int, whose: str, healthy: Path) -> None:
     edit(healthy, f"PRAGMA user_version = {version}")
     rows = outcomes_in(healthy)
     for look in (run, cr.open_run):
         with pytest.raises(
-            cr.StoreError, match=rf"{whose} version .*schema {version}, .*reads 1 and 2"
+            cr.StoreError, match=rf"{whose} version .*schema {version}, .*reads 1, 2 and 3"
         ):
             look(healthy)
     assert outcomes_in(healthy) == rows

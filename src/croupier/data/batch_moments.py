@@ -24,6 +24,9 @@ FLAT: Final = -1100
 _COMFORT: Final = 120
 _COMFORT_OF_SQUARES: Final = (2.0 ** (-2 * _COMFORT), 2.0 ** (2 * _COMFORT))
 
+#: Sums of fourth powers beyond this are taken in another unit, before sums of them overflow.
+_LARGEST_SUM: Final = 2.0**900
+
 #: At most this many draws of vectors are summed side by side.
 _FOLD: Final = 8
 
@@ -72,19 +75,18 @@ class Tally:
         self.count += len(values)
         if self.count == 1:
             return
-        if self._plain and not self._flat:
-            s1, s2, s3, s4 = self._power_sums_of(values, arm, ticket)
-        else:
-            with np.errstate(over="ignore", invalid="ignore"):  # looked for, and named
-                s1, s2, s3, s4 = self._power_sums_of(values, arm, ticket)
+        s1, s2, s3, s4 = self._power_sums_of(values, arm, ticket)
         k1, k2, k3, k4 = self._sums
         self._sums = k1 + s1, k2 + s2, k3 + s3, k4 + s4
 
     def _power_sums_of(self, values: Floats, arm: str, ticket: int) -> Sums:
-        sums = self._numbers(values) if self._plain else None
-        if sums is None:
-            self._plain = False
-            sums = self._anything(values, arm, ticket)
+        if self._plain and not self._flat and (sums := self._numbers(values)) is not None:
+            return sums
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for, and named
+            sums = self._numbers(values) if self._plain and self._flat else None
+            if sums is None:
+                self._plain = False
+                sums = self._anything(values, arm, ticket)
         return sums
 
     def _numbers(self, values: Floats) -> Sums | None:
@@ -110,7 +112,8 @@ class Tally:
             if not _COMFORT_OF_SQUARES[0] < low <= high < _COMFORT_OF_SQUARES[1]:
                 sums = self._in_other_units(values, again=False)
             self._choose_exponents(sums[1])
-        if not math.isfinite(np.add.reduce(sums[3])):
+        # The sums so far count too: those of several chunks may overflow together.
+        if not np.add.reduce(self._sums[3] + sums[3]) < _LARGEST_SUM:
             if not (np.abs(values) < TOO_FAR).all():
                 _refuse(values, arm, ticket)
             sums = self._in_other_units(values, again=True)

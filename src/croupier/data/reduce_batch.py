@@ -136,7 +136,7 @@ def outcome_of(
         cost=cost,
         cost_m2=max(squares - cost * cost / batch.size, 0.0) if plan.unit == "cost" else 0.0,
         reported=reported,
-        seconds=seconds,
+        seconds=max(seconds, 0.0),  # a clock may be set back
         extremes=extremes,
         inspected=inspected,
         extra=extra,

@@ -64,7 +64,9 @@ def merge(
     """
     if isinstance(runs, str | os.PathLike | Result | StoredRun | Store):
         raise PlanError(f"merge takes a sequence of runs, got a single run: {runs!r}")
-    results = [_result(run, combine) for run in runs]
+    given = [_opened(run, combine) for run in runs]
+    _check_copies(given)
+    results = [run.result() if isinstance(run, StoredRun) else run for run in given]
     _check(results, same_seed)
     level = _confidence(results, confidence)
     alike = all(_arms(one.plan) == _arms(results[0].plan) for one in results)
@@ -96,7 +98,7 @@ def merge(
 # -- what is given
 
 
-def _result(run: Any, combine: Combiner | None) -> Result:
+def _opened(run: Any, combine: Combiner | None) -> Result | StoredRun:
     if isinstance(run, Result):
         if run.runs is not None:
             raise PlanError(
@@ -104,12 +106,26 @@ def _result(run: Any, combine: Combiner | None) -> Result:
             )
         return run
     if isinstance(run, StoredRun):
-        return run.result()
+        return run
     if isinstance(run, Store):
         run = run.path
     if not isinstance(run, str | os.PathLike):
         raise PlanError(f"merge takes results, stored runs and paths of stores, got {run!r}")
-    return open_run(run, combine=combine).result()
+    return open_run(run, combine=combine)
+
+
+def _check_copies(runs: Sequence[Result | StoredRun]) -> None:
+    """Refuse one stored run that is given twice, also as a copy of its store."""
+    seen: dict[str, str] = {}
+    for run in runs:
+        if not isinstance(run, StoredRun) or not run.status.run_id:
+            continue
+        if (first := seen.get(run.status.run_id)) is not None:
+            raise PlanError(
+                f"{first} and {run.status.path} hold the same run: one of them is a copy, and its "
+                "draws would be counted twice; give every run once"
+            )
+        seen[run.status.run_id] = run.status.path
 
 
 def _check(results: Sequence[Result], same_seed: bool) -> None:

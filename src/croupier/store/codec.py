@@ -8,7 +8,6 @@ same class. A file holds no names of classes, and nothing in it decides which co
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 import struct
@@ -19,7 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NotPlainError", "decoded", "encoded"]
+__all__ = ["NotPlainError", "decoded", "encoded", "resembles"]
 
 #: Kinds of numpy numbers: booleans, integers, floats, complex numbers.
 _KINDS: Final = "biufc"
@@ -50,8 +49,31 @@ def decoded(text: str, like: Any = None) -> Any:
     """
     try:
         return _value(json.loads(text, parse_float=_no_float, parse_constant=_no_float), like)
-    except (TypeError, KeyError, OverflowError, RecursionError, binascii.Error) as error:
+    except (TypeError, LookupError, OverflowError, RecursionError, struct.error) as error:
         raise ValueError(f"not what croupier writes ({error})") from error
+
+
+def resembles(value: Any, like: Any) -> bool:
+    """Tell whether a value has the kinds of parts that a known value has.
+
+    >>> resembles([(1, 2.5)], [(0, 0.0), (7, 1.0)]), resembles([(1, "a")], [(0, 0.0)])
+    (True, False)
+    """
+    if like is None:
+        return True
+    if isinstance(like, bool | int | float | np.generic):
+        return isinstance(value, bool | int | float | np.generic)
+    if type(value) is not type(like):
+        return False
+    if isinstance(like, np.ndarray):
+        return bool(value.ndim == like.ndim)
+    if isinstance(like, Mapping):
+        return all(key in value and resembles(value[key], one) for key, one in like.items())
+    if names := _fields(like):
+        return all(resembles(getattr(value, name), getattr(like, name)) for name in names)
+    if isinstance(like, list | tuple):
+        return all(map(resembles, value, _each(like, value)))
+    return True
 
 
 def _plain(value: Any, like: Any) -> Any:

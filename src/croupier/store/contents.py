@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from itertools import islice
@@ -15,8 +16,10 @@ from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.estimates.intervals import INTERVALS
 from croupier.store import first_schema
-from croupier.store.database import Database, checksum, damaged
+from croupier.store.database import Database, checksum, salt_of
 from croupier.store.outcome_rows import COLUMNS, DETAILS, Records
+from croupier.store.store_errors import all_is_damage
+from croupier.views.formats import printable
 
 __all__ = [
     "calls_in",
@@ -31,6 +34,9 @@ __all__ = [
     "snapshot_in",
 ]
 
+#: A file may hold any number. A plan has at most these.
+_MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
+
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
                    "learns": "learns"}  # fmt: skip
@@ -42,8 +48,8 @@ def contents_of(plan: Plan, learns: Collection[str]) -> dict[str, Any]:
     return {**planned, "learns": [name in learns for name in plan.names]}
 
 
-def run_row(path: Path, plan: Plan, learns: Collection[str]) -> tuple[Any, ...]:
-    """Return the row with the plan of a run."""
+def run_row(path: Path, plan: Plan, learns: Collection[str], run_id: bytes) -> tuple[Any, ...]:
+    """Return the row with the plan of a run, and with its random number."""
     try:
         contents = contents_of(plan, learns)
     except (TypeError, ValueError) as error:
@@ -52,43 +58,41 @@ def run_row(path: Path, plan: Plan, learns: Collection[str]) -> tuple[Any, ...]:
             "and strings"
         ) from error
     learning = json.dumps(contents.pop("learns"))
-    row = (0, json.dumps(contents, sort_keys=True), learning)
-    return (*row, checksum("run", *row))
+    row = (0, json.dumps(contents, sort_keys=True), learning, run_id)
+    return (*row, checksum(salt_of(run_id), "run", *row))
 
 
 def contents_in(database: Database) -> dict[str, Any]:
     """Return the plan of a store as plain data, and which arms learn."""
-    rows = database.rows("SELECT id, plan, arms, checksum FROM run")
-    try:
-        ((number, plan, learns, stored),) = rows
-        if checksum("run", number, plan, learns) != stored:
+    rows = database.rows("SELECT * FROM run LIMIT 2")
+    with all_is_damage(database.path):
+        ((*row, stored),) = rows
+        if checksum(database.salt, "run", *row) != stored:
             raise ValueError("the checksum of the plan is wrong")
-        contents = {**json.loads(plan), "learns": json.loads(learns)}
+        contents = {**json.loads(row[1]), "learns": json.loads(row[2])}
         return first_schema.contents(contents) if database.version == 1 else contents
-    except (ValueError, TypeError, KeyError) as error:
-        raise damaged(database.path, error) from error
 
 
 def plan_in(database: Database) -> Plan:
     """Return the plan of a store."""
     contents = contents_in(database)
-    try:
-        return Plan(**{name: value for name, value in contents.items() if name != "learns"})
-    except (ValueError, TypeError, AttributeError) as error:
-        raise damaged(database.path, error) from error
+    with all_is_damage(database.path):
+        plan = Plan(**{name: value for name, value in contents.items() if name != "learns"})
+        for name, most in _MOST.items():
+            if getattr(plan, name) > most:
+                raise ValueError(f"the plan has {name} = {getattr(plan, name)}")
+    return plan
 
 
 def calls_in(database: Database) -> list[dict[str, Any]]:
     """Return the calls that wrote to a store: the process, the time, and how each call ended."""
     calls: list[dict[str, Any]] = []
     for number, content, stored in database.rows("SELECT * FROM calls ORDER BY id"):
-        try:
-            if checksum("calls", number, content) != stored or number != len(calls):
+        with all_is_damage(database.path):
+            if checksum(database.salt, "calls", number, content) != stored or number != len(calls):
                 raise ValueError(f"the checksum of call {number!r:.20} is wrong")
             call = json.loads(content)
             calls.append(_call(first_schema.call(call) if database.version == 1 else call))
-        except (ValueError, TypeError, KeyError) as error:
-            raise damaged(database.path, error) from error
     return calls
 
 
@@ -100,15 +104,21 @@ def _call(call: Any) -> dict[str, Any]:
             raise ValueError(f"a call has {name} = {call[name]!r:.50}")
     if call["interval"]["name"] not in INTERVALS:
         raise ValueError("the kind of an interval is not known")
-    return {name: call[name] for name in kinds}
+    if not 0 <= call["seconds"] < math.inf:
+        raise ValueError(f"a call has seconds = {call['seconds']}")
+    if not all(isinstance(warning, str) for warning in call["warnings"]):
+        raise ValueError("a warning is not a text")
+    shown = {name: printable(call[name]) for name in ("began", "host")}
+    stopped = None if call["stopped"] is None else printable(call["stopped"])
+    said = [printable(warning) for warning in call["warnings"]]
+    return {**{name: call[name] for name in kinds}, **shown, "stopped": stopped, "warnings": said}
 
 
-def records_in(database: Database, names: tuple[str, ...]) -> Records:
+def records_in(database: Database, plan: Plan) -> Records:
     """Return all outcomes of a store."""
-    try:
-        return Records.read(database.rows(f"SELECT {COLUMNS} FROM outcomes ORDER BY ticket"), names)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise damaged(database.path, error) from error
+    rows = database.rows(f"SELECT {COLUMNS} FROM outcomes ORDER BY ticket")
+    with all_is_damage(database.path):
+        return Records.read(rows, plan, database.salt)
 
 
 def rows_in(database: Database, records: Records, told: int) -> Rows:
@@ -126,12 +136,10 @@ def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Ou
     query = f"SELECT {DETAILS} FROM details WHERE ticket >= ? ORDER BY ticket LIMIT 1000"
     left = int((records.ticket >= first).sum())
     while left:
-        try:
+        with all_is_damage(database.path):
             found = records.outcomes(database.rows(query, first))
             if not found:
                 raise ValueError(f"{left} outcomes have no details")
-        except (ValueError, TypeError, KeyError) as error:
-            raise damaged(database.path, error) from error
         yield from found.values()
         left, first = left - len(found), max(found) + 1
 
@@ -145,13 +153,13 @@ def snapshot_in(database: Database) -> Mapping[str, str] | None:
         return None
     rows = database.rows("SELECT * FROM snapshots ORDER BY ticket DESC LIMIT 1")
     for ticket, content, stored in rows:
-        try:
-            if checksum("snapshots", ticket, content) != stored:
+        with all_is_damage(database.path):
+            if checksum(database.salt, "snapshots", ticket, content) != stored:
                 raise ValueError(f"the checksum of the snapshot at ticket {ticket!r:.20} is wrong")
             parts: Mapping[str, str] = json.loads(content)
+            if not isinstance(parts, dict) or not {*map(type, parts.values())} <= {str}:
+                raise ValueError("the parts of a snapshot are not texts")
             return parts
-        except (ValueError, TypeError) as error:
-            raise damaged(database.path, error) from error
     return None
 
 
@@ -185,7 +193,7 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
             found.append(f"policy: {_described(before)} -> {_described(after)}")
         elif field not in _PER_ARM:
             found.append(f"{field}: {before!r} -> {after!r}")
-    return found
+    return [printable(line) for line in found]
 
 
 def _settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -13,23 +13,30 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import quote
 
 from croupier.errors import StoreError
+from croupier.store import connecting
+from croupier.store.place import Identity, identity_of, side_files
+from croupier.store.store_errors import damaged, errors_named
 
-__all__ = ["Database", "Durability", "checksum", "damaged"]
+__all__ = ["RUN_ID_BYTES", "Database", "Durability", "checksum", "salt_of"]
 
 Durability: TypeAlias = Literal["full", "normal"]
 
 #: The number "crou", the version of the schema below, and the versions that can be read.
 APPLICATION: Final = 0x63726F75
-VERSION: Final = 2
-READABLE: Final = (1, VERSION)
+VERSION: Final = 3
+READABLE: Final = (1, 2, VERSION)
+
+#: A random number that every run has. It goes into all checksums, so that a row of one run, or a
+#: page of its log, is never taken for a row of another run.
+RUN_ID_BYTES: Final = 16
 
 #: `head` has the numbers of an outcome as little-endian doubles (see `records`). `details` is a
 #: separate table, because few readers need it.
 SCHEMA: Final = {
-    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, plan TEXT, arms TEXT, checksum INTEGER)",
+    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, plan TEXT, arms TEXT, run_id BLOB, "
+    "checksum INTEGER)",
     "calls": "CREATE TABLE calls (id INTEGER PRIMARY KEY, content TEXT, checksum INTEGER)",
     "outcomes": "CREATE TABLE outcomes (ticket INTEGER PRIMARY KEY, arm INTEGER, size INTEGER, "
     "head BLOB, checksum INTEGER)",
@@ -39,22 +46,33 @@ SCHEMA: Final = {
     "checksum INTEGER)",
 }
 
-#: What Python's sqlite3 raises for a damaged file.
-BROKEN: Final = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError, MemoryError)
+#: Before schema 3 a run had no number of its own.
+_WITHOUT_RUN_ID: Final = {
+    **SCHEMA,
+    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, plan TEXT, arms TEXT, checksum INTEGER)",
+}
 
-_SECONDS_TO_WAIT: Final = 5.0
+#: A writer that closes a store waits this long for readers, in milliseconds.
+_WAIT_FOR_READERS: Final = 500
 
 #: It takes more than a second to check a file of this many bytes.
 _LARGE: Final = 2**28
 
 
-def checksum(table: str, *parts: Any) -> int:
+def salt_of(run_id: bytes) -> int:
+    """Return what the checksums of a run begin with."""
+    return zlib.crc32(run_id)
+
+
+def checksum(salt: int, table: str, *parts: Any) -> int:
     """Return the CRC-32 of a row of a table. It detects accidental changes of a file.
 
-    >>> checksum("calls", 3, b"b") == checksum("calls", 3, b"c")
+    `salt` is that of the run, 0 before schema 3.
+
+    >>> checksum(0, "calls", 3, b"b") == checksum(0, "calls", 3, b"c")
     False
     """
-    sum_ = zlib.crc32(table.encode())
+    sum_ = zlib.crc32(table.encode(), salt)
     for part in parts:
         if isinstance(part, int):
             part = b"%d;" % part
@@ -64,16 +82,18 @@ def checksum(table: str, *parts: Any) -> int:
     return sum_
 
 
-def damaged(path: Path, what: object) -> StoreError:
-    """Return the error for a file that croupier cannot have written."""
-    return StoreError(
-        f"{path} is damaged, or not a store of croupier: {what}; "
-        "use a copy of it, or give another store= to start again"
-    )
-
-
 class Database:
     """A connection to a store that has been checked."""
+
+    #: How sqlite writes: "wal" if there is a write-ahead log.
+    mode: str = "unknown"
+
+    #: The schema of the file, and the salt of its checksums.
+    version: int = VERSION
+    salt: int = 0
+
+    #: The file that a writer has opened.
+    _file: Identity | None = None
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
@@ -84,10 +104,10 @@ class Database:
     def create(cls, path: Path, durability: Durability, rows: dict[str, Sequence[Any]]) -> Database:
         """Make a new store with its first rows, completely or not at all."""
         new = path.with_name(path.name + ".new")
-        for left_over in (new, *_companions(new), *_companions(path)):
-            left_over.unlink(missing_ok=True)
-        with cls._errors(path, "cannot be made"):
-            connection = sqlite3.connect(_uri(new), uri=True, isolation_level=None)
+        with errors_named(path, "cannot be made"):
+            for left_over in (new, *side_files(new), *side_files(path)):
+                left_over.unlink(missing_ok=True)
+            connection = connecting.to_make(new)
             try:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -104,39 +124,32 @@ class Database:
 
     @classmethod
     def write(cls, path: Path, durability: Durability) -> Database:
-        """Open a store for its one writer."""
-        database = cls._opened(path, _uri(path, mode="rw"))
-        with database._closing_on_error(), cls._errors(path, "cannot be written"):
+        """Open a store for its one writer, who has read it before: its contents are in order."""
+        _check_place(path)
+        with errors_named(path, "cannot be written"):
+            if (names := os.stat(path).st_nlink) > 1:
+                raise StoreError(
+                    f"{path} has {names} names (hard links), and a process that uses another name "
+                    "would not see this one: make a copy of the file, and give the copy"
+                )
+            database = cls(path, connecting.to_write(path))
+        with database._closing_on_error(), errors_named(path, "cannot be written"):
+            database._look_through(thoroughly=False)
             # In folders without a write-ahead log (network folders), sqlite keeps its journal.
             # Then a reader may have to wait a moment. Nothing else is different.
             (mode,) = database._connection.execute("PRAGMA journal_mode = WAL").fetchone()
             database.mode = str(mode)
             database._connection.execute(f"PRAGMA synchronous = {durability}")
+            database._file = identity_of(path)
         return database
 
     @classmethod
     def read(cls, path: Path, *, thoroughly: bool = True) -> Database:
         """Open a store to read it as it is now, while another process may write."""
-        uri = _uri(path, mode="ro")
-        return cls._opened(path, uri, "BEGIN", thoroughly=thoroughly)
-
-    mode: str = "unknown"
-
-    #: The schema of the file.
-    version: int = VERSION
-
-    @classmethod
-    def _opened(cls, path: Path, uri: str, *first: str, thoroughly: bool = True) -> Database:
-        if not path.is_file():
-            raise StoreError(f"{path} does not exist or is not a file: give the path of a store")
-        with cls._errors(path, "cannot be read"):
-            connection = sqlite3.connect(
-                uri, uri=True, isolation_level=None, timeout=_SECONDS_TO_WAIT
-            )
-        database = cls(path, connection)
-        with database._closing_on_error(), cls._errors(path, "cannot be read"):
-            for statement in ("PRAGMA trusted_schema = OFF", "PRAGMA cell_size_check = ON", *first):
-                connection.execute(statement)
+        _check_place(path)
+        with errors_named(path, "cannot be read"):
+            database = cls(path, connecting.to_read(path))
+        with database._closing_on_error(), errors_named(path, "cannot be read"):
             database._look_through(thoroughly)
         return database
 
@@ -153,77 +166,143 @@ class Database:
             newer = "a newer" if version > VERSION else "another"
             raise StoreError(
                 f"{self.path} was written by {newer} version of croupier (schema {version}, this "
-                f"one reads {' and '.join(map(str, READABLE))}): use that version, or give another "
-                "store="
+                f"one reads {', '.join(map(str, READABLE[:-1]))} and {VERSION}): use that version, "
+                "or give another store="
             )
         self.version = version
-        found = dict(execute("SELECT name, sql FROM sqlite_master").fetchall())
-        kinds = {kind for (kind,) in execute("SELECT type FROM sqlite_master").fetchall()}
-        if found != SCHEMA or kinds != {"table"}:
-            odd = sorted(str(name) for name in found.keys() ^ SCHEMA.keys())
+        self._check_tables(SCHEMA if version == VERSION else _WITHOUT_RUN_ID)
+        if thoroughly:
+            self._check_structure()
+        if version == VERSION:
+            self.salt = salt_of(self.run_id)
+
+    def _check_tables(self, schema: dict[str, str]) -> None:
+        execute = self._connection.execute
+        # A forged file may have millions of tables: read no more than are needed to refuse it.
+        rows = execute("SELECT type, name, sql FROM sqlite_master LIMIT 20").fetchall()
+        found = {name: sql for _, name, sql in rows}
+        if found != schema or {kind for kind, _, _ in rows} != {"table"}:
+            odd = sorted(str(name) for name in found.keys() ^ schema.keys())
             odd += sorted(
-                name for name in found.keys() & SCHEMA.keys() if found[name] != SCHEMA[name]
+                name for name in found.keys() & schema.keys() if found[name] != schema[name]
             )
             raise damaged(self.path, f"its tables are not those of croupier ({', '.join(odd)})")
-        if not thoroughly:
-            return
+
+    def _check_structure(self) -> None:
         # In a large file, the details are not checked here: they are checked when they are read.
         large = self.path.stat().st_size > _LARGE
         for what in [name for name in SCHEMA if name != "details"] if large else ["1"]:
-            (answer,) = execute(f"PRAGMA quick_check({what})").fetchone()
+            (answer,) = self._connection.execute(f"PRAGMA quick_check({what})").fetchone()
             if answer != "ok":
                 raise damaged(self.path, answer)
 
-    def close(self) -> None:
-        """Close the file. Everything committed is in this file, and no other file remains."""
-        with suppress(sqlite3.Error):
-            if self.mode == "wal":  # fails while another process reads, and is ignored
-                self._connection.execute("PRAGMA busy_timeout = 0")
-                self._connection.execute("PRAGMA journal_mode = DELETE")
-        with suppress(sqlite3.Error):
-            self._connection.close()
+    @property
+    def run_id(self) -> bytes:
+        """The random number of the run; empty before schema 3."""
+        if self.version != VERSION:
+            return b""
+        rows = self.rows("SELECT run_id FROM run LIMIT 2")
+        if len(rows) != 1 or type(rows[0][0]) is not bytes or len(rows[0][0]) != RUN_ID_BYTES:
+            raise damaged(self.path, "the run has no number of its own")
+        return bytes(rows[0][0])
+
+    def close(self) -> str | None:
+        """Close the file. Return what is left in another file, None if this one is complete."""
+        left = None
+        try:
+            if self.mode == "wal":
+                left = self._put_log_into_file()
+        finally:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        return left
+
+    def _put_log_into_file(self) -> str | None:
+        """Write the log into the file, and remove it. Readers may hold on to it for a moment."""
+        execute, log = self._connection.execute, f"{self.path}-wal"
+        try:
+            execute(f"PRAGMA busy_timeout = {_WAIT_FOR_READERS}")
+            _, frames, written = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            with suppress(sqlite3.Error):  # fails while another process reads: the log is empty
+                execute("PRAGMA busy_timeout = 0")
+                execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error as error:
+            return f"{log} ({error})"
+        return f"{log} (another process reads it)" if written < frames else None
 
     # -- reading and writing
 
     def rows(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
-        with self._errors(self.path, "cannot be read"):
+        with errors_named(self.path, "cannot be read"):
             return self._connection.execute(query, parameters).fetchall()
 
     def insert(self, rows: Sequence[tuple[str, Sequence[Any]]], *after: str) -> None:
         """Add or replace rows, (table, columns) each, in one transaction; then run statements."""
+        with self._transaction() as execute:
+            for table, row in rows:
+                execute(_insert(table, len(row)), row)
+            for statement in after:
+                execute(statement)
+
+    def convert(self, run: Sequence[Any], calls: Sequence[Sequence[Any]], salt: int) -> None:
+        """Convert a store to the present schema, completely or not at all.
+
+        `run` and `calls` are the new rows. All other rows get the checksums of this run, after
+        their old ones were checked. Snapshots of the first schema have another form: they go.
+        """
+
+        def again(table: str, stored: int, *parts: Any) -> int:
+            if checksum(0, table, *parts) != stored:
+                raise ValueError("a checksum is wrong")
+            return checksum(salt, table, *parts)
+
+        def head_again(stored: int, head: bytes) -> int:
+            if zlib.crc32(head) != stored:
+                raise ValueError("a checksum is wrong")
+            return zlib.crc32(head, salt)
+
+        self._connection.create_function("again", -1, again, deterministic=True)
+        self._connection.create_function("head_again", 2, head_again, deterministic=True)
+        with self._transaction() as execute:
+            if self.version == 1:
+                execute("DELETE FROM snapshots")
+            execute("DROP TABLE run")
+            execute(SCHEMA["run"])
+            execute(_insert("run", len(run)), run)
+            for row in calls:
+                execute(_insert("calls", len(row)), row)
+            execute("UPDATE outcomes SET checksum = head_again(checksum, head)")
+            for table, columns in (
+                ("details", "ticket, extremes, extra, drawn"),
+                ("snapshots", "ticket, content"),
+            ):
+                execute(f"UPDATE {table} SET checksum = again('{table}', checksum, {columns})")
+            execute(f"PRAGMA user_version = {VERSION}")
+        self.version, self.salt = VERSION, salt
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
         execute = self._connection.execute
-        with self._errors(self.path, "cannot be written"):
+        with errors_named(self.path, "cannot be written"):
+            self._check_file()
             try:
                 execute("BEGIN IMMEDIATE")
-                for table, row in rows:
-                    execute(_insert(table, len(row)), row)
-                for statement in after:
-                    execute(statement)
+                yield execute
                 execute("COMMIT")
             except BaseException:
                 if self._connection.in_transaction:
-                    execute("ROLLBACK")
+                    with suppress(sqlite3.Error):  # then sqlite has rolled back itself
+                        execute("ROLLBACK")
                 raise
 
-    def replace(self, rows: Sequence[tuple[str, Sequence[Any]]]) -> None:
-        """Convert a store to the present schema: replace rows, and delete the snapshots."""
-        execute = self._connection.execute
-        with self._errors(self.path, "cannot be written"):
-            try:
-                execute("BEGIN IMMEDIATE")
-                execute("DELETE FROM snapshots")
-                for table in {table for table, _ in rows}:
-                    execute(f"DELETE FROM {table}")
-                for table, row in rows:
-                    execute(_insert(table, len(row)), row)
-                execute(f"PRAGMA user_version = {VERSION}")
-                execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    execute("ROLLBACK")
-                raise
-        self.version = VERSION
+    def _check_file(self) -> None:
+        """Refuse to write to a file that its path does not lead to any more."""
+        if self._file is not None and identity_of(self.path) != self._file:
+            raise StoreError(
+                f"{self.path} was deleted or replaced during the run: nothing more is stored; put "
+                "the file back and run the same call again, or give another store="
+            )
 
     @contextmanager
     def _closing_on_error(self) -> Iterator[None]:
@@ -233,36 +312,13 @@ class Database:
             self.close()
             raise
 
-    @staticmethod
-    @contextmanager
-    def _errors(path: Path, what: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"{path} {what}: {error.strerror}; give another store=") from error
-        except sqlite3.OperationalError as error:
-            if "full" in str(error):
-                raise StoreError(
-                    f"{path} {what}: {error}; what was stored before is safe: free some space "
-                    "and run the same call again"
-                ) from error
-            if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
-                raise StoreError(f"{path} {what}: {error}; give another store=") from error
-            raise damaged(path, error) from error
-        except BROKEN as error:
-            raise damaged(path, error) from error
+
+def _check_place(path: Path) -> None:
+    if not path.is_file():
+        raise StoreError(f"{path} does not exist or is not a file: give the path of a store")
 
 
 def _insert(table: str, columns: int) -> str:
     # An outcome is written once: a second outcome with the same ticket is an error.
     verb = "INSERT OR REPLACE" if table in ("calls", "snapshots") else "INSERT"
     return f"{verb} INTO {table} VALUES ({', '.join('?' * columns)})"
-
-
-def _uri(path: Path, **options: str) -> str:
-    rest = "&".join(f"{name}={value}" for name, value in options.items())
-    return f"file:{quote(os.path.abspath(path))}?{rest}"
-
-
-def _companions(path: Path) -> list[Path]:
-    return [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]

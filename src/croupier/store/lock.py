@@ -8,11 +8,15 @@ import socket
 import sys
 import threading
 import time
+import weakref
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from croupier.errors import StoreError
+from croupier.store.place import Identity, identity_of
+from croupier.views.formats import printable
 
 __all__ = ["Lock", "owner_of"]
 
@@ -22,8 +26,9 @@ _PAUSE: Final = 0.02  # seconds
 
 #: The locks of this process. Locks belong to a process: when it closes any handle of a file, the
 #: system drops all its locks on the file. So a file that is locked here is never opened again.
-_MINE: dict[str, tuple[int, dict[str, Any]]] = {}
-_GUARD = threading.Lock()
+#: A lock that nobody refers to any more is free, however its owner was interrupted.
+_MINE: weakref.WeakValueDictionary[str, Lock] = weakref.WeakValueDictionary()
+_GUARD = threading.RLock()
 
 if sys.platform == "win32":
     import msvcrt
@@ -50,49 +55,97 @@ else:
 
 
 class Lock:
-    """The right to write a store, held until `release` or the end of the process."""
+    """The right to write a store, from `take` until `release` or the end of the process.
+
+    `store` is a path without links: all names of a store must lead to the same lock.
+    """
 
     def __init__(self, store: Path) -> None:
         self._store, self._path = store, _beside(store)
         self._key = os.path.realpath(self._path)
-        me = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
-        with _GUARD:
-            self._handle = self._take()
-            _MINE[self._key] = (os.getpid(), me)
-            os.ftruncate(self._handle, 0)
-            os.lseek(self._handle, 0, os.SEEK_SET)
-            os.write(self._handle, json.dumps(me).encode())
+        self._handle: int | None = None
+        self._owner = 0
+        self.who: dict[str, Any] = {}
 
-    def _take(self) -> int:
+    def take(self) -> Self:
+        """Take the lock, and write the name of its owner into the lock file."""
+        try:
+            with _GUARD:
+                self._take()
+        except BaseException:
+            self.release()  # also after a full disk or Ctrl-C
+            raise
+        return self
+
+    def _take(self) -> None:
+        self.who = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
         for _ in range(_TRIES):
             if (mine := _mine(self._key)) is not None:
                 raise StoreError(_in_use(self._store, mine))
             try:
-                handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+                if self._took():
+                    _MINE[self._key] = self
+                    assert self._handle is not None
+                    os.ftruncate(self._handle, 0)
+                    os.lseek(self._handle, 0, os.SEEK_SET)
+                    os.write(self._handle, json.dumps(self.who).encode())
+                    return
             except OSError as error:
-                raise StoreError(_no_folder(self._store, error)) from error
-            try:
-                # If the last owner has just removed the file, a lock on it has no effect.
-                if _try_lock(handle) and os.fstat(handle).st_ino == os.stat(self._path).st_ino:
-                    return handle
-            except FileNotFoundError:
-                pass
-            os.close(handle)
+                raise StoreError(_no_lock(self._store, error)) from error
             time.sleep(_PAUSE)
         raise StoreError(_in_use(self._store, _owner_of(self._path)))
 
+    def _took(self) -> bool:
+        """Try once to lock the file."""
+        self._owner = os.getpid()
+        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        # If the last owner has just removed the file, a lock on it has no effect.
+        if _try_lock(self._handle) and self._is_there():
+            return True
+        self._close()
+        return False
+
+    def _is_there(self) -> bool:
+        assert self._handle is not None
+        mine = os.fstat(self._handle)
+        return identity_of(self._path) == Identity(mine.st_dev, mine.st_ino)
+
+    def check(self) -> None:
+        """Refuse to go on if the lock file was deleted: another process may write by now."""
+        if self._handle is not None and not self._is_there():
+            raise StoreError(
+                f"{self._store}: the lock file {self._path.name} was deleted or replaced during "
+                "the run, so another process may write to the store: nothing more is stored; run "
+                "the same call again when no other process uses it"
+            )
+
     def release(self) -> None:
-        """Let others write, and remove the lock file."""
+        """Let others write, and remove the lock file. Nothing happens if it is not held."""
         with _GUARD:
-            if _MINE.get(self._key, (None,))[0] != os.getpid():
+            if not self.held():
                 return
-            del _MINE[self._key]
+            mine = self._is_there()
+            if _MINE.get(self._key) is self:
+                del _MINE[self._key]
             if sys.platform == "win32":
-                os.close(self._handle)
-                self._path.unlink(missing_ok=True)
-            else:
-                self._path.unlink(missing_ok=True)
-                os.close(self._handle)
+                self._close()
+            if mine:
+                with suppress(OSError):
+                    self._path.unlink(missing_ok=True)
+            self._close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.release()
+
+    def held(self) -> bool:
+        """Tell whether this process holds the lock; a forked process does not."""
+        return self._handle is not None and self._owner == os.getpid()
+
+    def _close(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
 
 
 def owner_of(store: Path) -> dict[str, Any] | None:
@@ -113,6 +166,8 @@ def _owner_of(path: Path) -> dict[str, Any] | None:
             return None
         os.lseek(handle, 0, os.SEEK_SET)
         return _who(os.read(handle, 4096))
+    except OSError:
+        return None  # a folder that cannot lock files has no owner that could be known
     finally:
         os.close(handle)
 
@@ -120,14 +175,15 @@ def _owner_of(path: Path) -> dict[str, Any] | None:
 def _who(text: bytes) -> dict[str, Any]:
     try:
         who = json.loads(text)
-        return {name: who[name] for name in ("pid", "host", "since")}
-    except (ValueError, KeyError, TypeError):
+        shown = {name: printable(str(who[name]))[:100] for name in ("host", "since")}
+        return {"pid": int(who["pid"]), **shown}
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return {"pid": "?", "host": "?", "since": "?"}  # the owner has not written its name yet
 
 
 def _mine(key: str) -> dict[str, Any] | None:
-    pid, who = _MINE.get(key, (None, None))
-    return who if pid == os.getpid() else None  # a forked process does not own the locks
+    lock = _MINE.get(key)
+    return lock.who if lock is not None and lock.held() else None
 
 
 def _in_use(store: Path, owner: dict[str, Any] | None) -> str:
@@ -138,10 +194,13 @@ def _in_use(store: Path, owner: dict[str, Any] | None) -> str:
     )
 
 
-def _no_folder(store: Path, error: OSError) -> str:
+def _no_lock(store: Path, error: OSError) -> str:
     if not store.parent.is_dir():
         return f"{store} cannot be made: the folder {store.parent} does not exist; make it first"
-    return f"{store} cannot be written: {error.strerror}; give another store="
+    return (
+        f"{store} cannot be written: {error.strerror} (when its lock was taken); what was stored "
+        "before is safe: mend this and run the same call again, or give another store="
+    )
 
 
 def _beside(store: Path) -> Path:

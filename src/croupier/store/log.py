@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import socket
-from collections.abc import Collection
-from contextlib import closing
+import warnings
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final, Self
 
 import croupier
 from croupier.checks import choice
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
-from croupier.errors import PlanError, StoreError
+from croupier.errors import CroupierWarning, PlanError, StoreError
 from croupier.estimates.intervals import Interval
-from croupier.store.codec import NotPlainError, decoded, encoded
+from croupier.store.codec import NotPlainError, decoded, encoded, resembles
 from croupier.store.contents import (
     calls_in,
     contents_in,
@@ -32,15 +33,27 @@ from croupier.store.contents import (
     run_row,
     snapshot_in,
 )
-from croupier.store.database import VERSION, Database, Durability, checksum, damaged
+from croupier.store.database import (
+    RUN_ID_BYTES,
+    VERSION,
+    Database,
+    Durability,
+    checksum,
+    salt_of,
+)
 from croupier.store.lock import Lock
 from croupier.store.outcome_rows import Records, rows_of
+from croupier.store.place import resolved
+from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Snapped, Table
 
 __all__ = ["Log", "Store", "as_store"]
 
 #: A snapshot is stored after this many outcomes. To tell them again takes half a second.
 _SNAPSHOT_EVERY: Final = 5_000
+
+#: The parts of a snapshot that are of the same kind at all times.
+_OF_ONE_KIND: Final = ("told", "reported", "pending", "policy", "states")
 
 #: This many outcomes are read from the file at once.
 _AHEAD: Final = 1_000
@@ -77,7 +90,18 @@ class Store:
         choice("durability", self.durability, Durability)
         if not isinstance(self.path, str | os.PathLike) or not os.fspath(self.path):
             raise PlanError(f"store must be a path or a cr.Store, got {self.path!r}")
-        object.__setattr__(self, "path", os.fsdecode(self.path))
+        object.__setattr__(self, "path", _readable(os.fsdecode(self.path)))
+
+
+def _readable(path: str) -> str:
+    """Return a path that sqlite and a message can show; refuse any other path."""
+    if "\0" in path:
+        raise PlanError(f"store must be a path without a null character, got {path!r}")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise PlanError(f"store must be a path in UTF-8, got {path!r}: rename it") from None
+    return path
 
 
 def as_store(store: str | os.PathLike[str] | Store) -> Store:
@@ -85,9 +109,9 @@ def as_store(store: str | os.PathLike[str] | Store) -> Store:
     return store if isinstance(store, Store) else Store(store)
 
 
-def _call_row(number: int, call: dict[str, Any]) -> tuple[Any, ...]:
+def _call_row(salt: int, number: int, call: dict[str, Any]) -> tuple[Any, ...]:
     content = json.dumps(call)
-    return (number, content, checksum("calls", number, content))
+    return (number, content, checksum(salt, "calls", number, content))
 
 
 class Log:
@@ -97,7 +121,7 @@ class Log:
     """
 
     def __init__(self, store: Store) -> None:
-        self.path, self._durability = Path(store.path), store.durability
+        self.path, self._durability = resolved(store.path), store.durability
         self.check = store.check
         self.seconds = 0.0
         self._planned: Plan | None = None
@@ -105,7 +129,7 @@ class Log:
             database = Database.read(self.path, thoroughly=False)
             with closing(database):
                 self._planned = plan_in(database)
-        self._lock: Lock | None = None
+        self._lock = Lock(self.path)
         self._database: Database | None = None
         self._read_ahead: dict[int, Outcome] = {}
 
@@ -135,25 +159,26 @@ class Log:
         outcome is told again.
         """
         plan = table.plan
-        self._lock = Lock(self.path)
+        self._lock.take()
         self._arms = {name: k for k, name in enumerate(plan.names)}
         self._like, told = table.snapshot() if isinstance(table, Snapped) else None, 0
         if self.path.exists():
-            self._agree(plan, learns)  # before anything in the file is changed
+            with closing(Database.read(self.path)) as database:
+                # Everything is read and checked before anything in the file is changed.
+                self._agree(contents_in(database), plan, learns)
+                self._records, calls = records_in(database, plan), calls_in(database)
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
-                self._upgrade(self._database, plan, learns)
-            self._records = records_in(self._database, plan.names)
+                self._convert(self._database, plan, learns, calls)
             if not whole:
                 told = self._go_on(table)
         else:
-            row = run_row(self.path, plan, learns)
+            row = run_row(self.path, plan, learns, secrets.token_bytes(RUN_ID_BYTES))
             self._database = Database.create(self.path, self._durability, {"run": row})
-            self._records = Records.read([], plan.names)
+            self._records, calls = Records.read([], plan, self._database.salt), []
         self._last = self._records.last
         self._new: set[int] = set()
         self._snapped = told
-        calls = calls_in(self._database)
         self.seconds = max([self._records.elapsed, *(call["seconds"] for call in calls)])
         self._number = len(calls)
         self._call = {
@@ -167,34 +192,46 @@ class Log:
         }
         self._write_call()
 
-    def _agree(self, plan: Plan, learns: Collection[str]) -> None:
-        with closing(Database.read(self.path, thoroughly=False)) as database:
-            stored = contents_in(database)
-        if differing := differences(stored, contents_of(plan, learns)):
+    def _agree(self, stored: dict[str, Any], plan: Plan, learns: Collection[str]) -> None:
+        now = contents_of(plan, learns)
+        with all_is_damage(self.path):
+            differing = differences(stored, now)
+        if differing:
             lines = "".join(f"\n  {line}" for line in differing)
             raise StoreError(
                 f"{self.path} holds another run (stored -> now):{lines}\n"
                 "give the same arms and settings to continue it, or another store= for a new run"
             )
 
-    def _upgrade(self, database: Database, plan: Plan, learns: Collection[str]) -> None:
-        """Convert a store of the first schema to the present one, completely or not at all."""
-        calls = enumerate(calls_in(database))
-        rows = [("calls", _call_row(number, call)) for number, call in calls]
-        database.replace([("run", run_row(self.path, plan, learns)), *rows])
+    def _convert(
+        self,
+        database: Database,
+        plan: Plan,
+        learns: Collection[str],
+        calls: Sequence[dict[str, Any]],
+    ) -> None:
+        """Convert a store of an older schema to the present one, completely or not at all."""
+        run_id = secrets.token_bytes(RUN_ID_BYTES)
+        salt, run = salt_of(run_id), run_row(self.path, plan, learns, run_id)
+        database.convert(run, [_call_row(salt, *call) for call in enumerate(calls)], salt)
+        self._records.salt = salt
 
-    def finish(self, interval: Interval, stopped: str, seconds: float, warnings: list[str]) -> None:
-        """Store how the call ended: what stopped it, and its warnings."""
+    def finish(self, interval: Interval, stopped: str, seconds: float, said: list[str]) -> None:
+        """Store how the call ended: what stopped it, and what it warned of."""
         self._call |= {
             "interval": interval.state(),
             "stopped": stopped,
-            "seconds": seconds,
-            "warnings": warnings,
+            "seconds": max(seconds, self.seconds),
+            "warnings": said,
         }
         self._write_call()
 
     def _write_call(self) -> None:
-        self._open.insert([("calls", _call_row(self._number, self._call))])
+        self._write([("calls", _call_row(self._open.salt, self._number, self._call))])
+
+    def _write(self, rows: Sequence[tuple[str, Sequence[Any]]], *after: str) -> None:
+        self._lock.check()
+        self._open.insert(rows, *after)
 
     @property
     def _open(self) -> Database:
@@ -206,11 +243,20 @@ class Log:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._database is not None:
-            self._database.close()
-        if self._lock is not None:
+        left = None
+        try:
+            if self._database is not None:
+                left = self._database.close()
+        finally:
+            self._database = None
             self._lock.release()
-        self._database = self._lock = None
+        if left is not None:
+            warnings.warn(
+                f"{self.path}: its last outcomes are still in {left}: do not delete or move one of "
+                "the two files without the other; the next call with this store puts them together",
+                CroupierWarning,
+                stacklevel=2,
+            )
 
     # -- outcomes
 
@@ -224,9 +270,17 @@ class Log:
         for outcome in outcomes:
             if outcome.ticket in self:
                 raise StoreError(f"{self.path} already has an outcome of ticket {outcome.ticket}")
-            rows += rows_of(outcome, self._arms[outcome.arm], seconds)
-        self._open.insert(rows)
+            rows += rows_of(outcome, self._arms[outcome.arm], seconds, self._open.salt)
+        self._write(rows)
         self._new.update(outcome.ticket for outcome in outcomes)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Return a context in which every error means that the store is damaged."""
+        return all_is_damage(self.path)
+
+    def damaged(self, what: str) -> StoreError:
+        """Return the error for a store that croupier cannot have written."""
+        return damaged(self.path, what)
 
     @property
     def cost(self) -> float:
@@ -265,20 +319,22 @@ class Log:
             self._like = None  # then the whole run is told again when it continues
             return
         content = json.dumps({"croupier": croupier.__version__, **parts})
-        row = (told, content, checksum("snapshots", told, content))
-        self._open.insert([("snapshots", row)], f"DELETE FROM snapshots WHERE ticket < {told}")
+        row = (told, content, checksum(self._open.salt, "snapshots", told, content))
+        self._write([("snapshots", row)], f"DELETE FROM snapshots WHERE ticket < {told}")
         self._snapped = told
 
     def _go_on(self, table: Table) -> int:
         """Restore a table from the last snapshot; return the number of tickets that it contains."""
         parts = snapshot_in(self._open)
-        if self._like is None or parts is None or parts["croupier"] != croupier.__version__:
+        if self._like is None or parts is None or parts.get("croupier") != croupier.__version__:
             return 0
         if not isinstance(table, Snapped):
             return 0
         try:
             like = self._like
             state = {name: decoded(parts[name], part) for name, part in like.items()}
+            if not all(resembles(state[name], like[name]) for name in _OF_ONE_KIND):
+                return 0
             told = int(state["told"])
             if told > self._records.contiguous or not told:
                 raise damaged(
@@ -286,7 +342,8 @@ class Log:
                 )
             if table.interval.resumed(state["interval"]) is None:
                 return 0  # another kind of interval must look at everything itself
-            table.go_on_from(state, rows_in(self._open, self._records, told))
         except (ValueError, TypeError, KeyError, IndexError):
             return 0  # the snapshot cannot be used: all outcomes are told again
+        with all_is_damage(self.path):
+            table.go_on_from(state, rows_in(self._open, self._records, told))
         return told

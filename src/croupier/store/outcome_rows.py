@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats, Outcome
 from croupier.data.history import BATCH, Rows
 from croupier.data.log_scale import EMPTY
+from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.database import checksum
@@ -32,16 +34,32 @@ _FIXED: Final = len(_WHOLE) + len(_COSTS)
 _MOST_COMPONENTS: Final = 10**7
 _MOST: Final = 2**53
 
+#: So many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
+_MISSING: Final = 1000
 
-def rows_of(outcome: Outcome, arm: int, elapsed: float) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the rows that hold one outcome; `elapsed` is the time of the run in seconds."""
+
+def rows_of(
+    outcome: Outcome, arm: int, elapsed: float, salt: int
+) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the rows that hold one outcome; `elapsed` is the time of the run in seconds.
+
+    What could not be read again is refused here, before it is stored.
+    """
     ticket, size, d = outcome.ticket, outcome.size, outcome.origin.size
     numbers = (  # in the order of HEAD
         ticket, arm, size, outcome.scalar, d, outcome.inspected,
-        outcome.cost, outcome.cost_m2, outcome.reported, outcome.seconds, elapsed,
+        outcome.cost, outcome.cost_m2, outcome.reported,
+        max(outcome.seconds, 0.0), max(elapsed, 0.0),
     )  # fmt: skip
     parts = (numbers, outcome.origin, outcome.exponent, outcome.moments.ravel())
-    head = _bytes(np.concatenate(parts))
+    whole = np.concatenate(parts)
+    costs = outcome.cost > 0 and outcome.cost_m2 >= 0 and outcome.reported >= 0
+    if not (np.isfinite(whole).all() and costs):
+        raise StoreError(
+            f"arm {outcome.arm!r}, ticket {ticket}: the powers of its draws or costs are too large "
+            "to be stored; rescale them, so that they lie below 1e75"
+        )
+    head = _bytes(whole)
     try:
         extra = encoded(dict(outcome.extra)) if outcome.extra else None
     except (NotPlainError, UnicodeError) as error:
@@ -52,8 +70,8 @@ def rows_of(outcome: Outcome, arm: int, elapsed: float) -> list[tuple[str, tuple
     drawn = None if outcome.values is None else _bytes(outcome.values)
     details = (ticket, _bytes(outcome.extremes), extra, drawn)
     return [
-        ("outcomes", (ticket, arm, size, head, zlib.crc32(head))),
-        ("details", (*details, checksum("details", *details))),
+        ("outcomes", (ticket, arm, size, head, zlib.crc32(head, salt))),
+        ("details", (*details, checksum(salt, "details", *details))),
     ]
 
 
@@ -69,23 +87,25 @@ class Records:
     component; its shape is (n, 6, d).
     """
 
-    names: tuple[str, ...]
+    plan: Plan
     heads: NDArray[np.void]
     moments: Floats
     scalar: bool
+    salt: int
 
     @classmethod
-    def read(cls, rows: Sequence[tuple[Any, ...]], names: tuple[str, ...]) -> Records:
+    def read(cls, rows: Sequence[tuple[Any, ...]], plan: Plan, salt: int) -> Records:
         """Return the outcomes of rows with the columns `COLUMNS`, in the order of their tickets.
 
         A million rows take about a second, because whole columns are read at once.
         """
         if not rows:
-            return cls(names, np.empty(0, HEAD), np.empty((0, 6, 1)), True)
+            return cls(plan, np.empty(0, HEAD), np.empty((0, 6, 1)), True, salt)
         ticket, arm, size, head, stored = zip(*rows, strict=True)
         if {*map(type, head)} != {bytes} or {*map(type, ticket + arm + size + stored)} != {int}:
             raise ValueError("an outcome has columns of the wrong types")
-        for row, (found, expected) in enumerate(zip(map(zlib.crc32, head), stored, strict=True)):
+        sums = map(zlib.crc32, head, repeat(salt))
+        for row, (found, expected) in enumerate(zip(sums, stored, strict=True)):
             if found != expected:
                 raise ValueError(f"the checksum of ticket {ticket[row]} is wrong")
         if len(head[0]) < 8 * _FIXED or len({*map(len, head)}) != 1:
@@ -104,15 +124,17 @@ class Records:
         told = {"ticket": ticket, "arm": arm, "size": size}
         if any((heads[name] != np.array(column)).any() for name, column in told.items()):
             raise ValueError("the head of an outcome has another ticket, arm or size")
-        records = cls(names, heads, numbers[:, _FIXED:].reshape(len(rows), 6, d), bool(scalar))
+        moments = numbers[:, _FIXED:].reshape(len(rows), 6, d)
+        records = cls(plan, heads, moments, bool(scalar), salt)
         records._check(numbers)
         return records
 
     def _check(self, numbers: Floats) -> None:
         heads, exponent = self.heads, self.moments[:, 1]
+        most = max(self.plan.width, _MISSING)
         right = {
-            "tickets": (np.diff(heads["ticket"]) > 0).all(),
-            "arms": (heads["arm"] < len(self.names)).all(),
+            "tickets": (np.diff(heads["ticket"]) > 0).all() and self._gaps <= most,
+            "arms": (heads["arm"] < len(self.plan.names)).all(),
             "sizes": (heads["size"] >= 1).all() and (heads["inspected"] <= heads["size"]).all(),
             "numbers": np.isfinite(numbers).all(),
             "costs": all((heads[name] >= 0).all() for name in _COSTS) and (heads["cost"] > 0).all(),
@@ -120,6 +142,11 @@ class Records:
         }
         if wrong := [name for name, fine in right.items() if not fine]:
             raise ValueError(f"impossible {', '.join(wrong)}")
+
+    @property
+    def _gaps(self) -> int:
+        """How many tickets are not stored although later ones are."""
+        return int(self.heads["ticket"][-1]) + 1 - len(self)
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -176,6 +203,8 @@ class Records:
 
     def rows(self, told: int, values: list[Floats]) -> Rows:
         """Return the first rows as rows of a history; `values` are their draws, if kept."""
+        if not 0 <= told <= self.contiguous:
+            raise ValueError(f"{told} outcomes were told, but {self.contiguous} are stored")
         batches = np.empty(told, BATCH)
         for name in BATCH.names or ():
             batches[name] = self.heads[name][:told]
@@ -186,7 +215,10 @@ class Records:
         found = {}
         for ticket, extremes, extra, drawn, stored in details:
             row = self.row_of(ticket) if type(ticket) is int else None
-            if row is None or checksum("details", ticket, extremes, extra, drawn) != stored:
+            if (
+                row is None
+                or checksum(self.salt, "details", ticket, extremes, extra, drawn) != stored
+            ):
                 raise ValueError(f"the checksum of the details of ticket {ticket!r:.20} is wrong")
             found[ticket] = self._outcome(row, extremes, extra, drawn)
         return found
@@ -197,9 +229,11 @@ class Records:
         learned = {} if extra is None else decoded(extra)
         if not isinstance(learned, dict):
             raise ValueError(f"the extra of ticket {ticket} is not a dict")
+        if (drawn is not None) != self.plan.keep_values:
+            raise ValueError(f"the draws of ticket {ticket} are missing, or were not to be kept")
         return Outcome(
             ticket=ticket,
-            arm=self.names[int(head["arm"])],
+            arm=self.plan.names[int(head["arm"])],
             size=size,
             origin=moments[0].copy(),
             exponent=moments[1].astype(np.int64),

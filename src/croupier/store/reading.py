@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,12 @@ from croupier.store.contents import (
     rows_in,
     snapshot_in,
 )
-from croupier.store.database import Database, damaged
+from croupier.store.database import Database
 from croupier.store.lock import owner_of
+from croupier.store.log import as_store
 from croupier.store.outcome_rows import Records
+from croupier.store.place import resolved
+from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
 
 __all__ = ["Status", "StoredRun", "open_run"]
@@ -40,6 +43,7 @@ class Status:
     `seconds` is its wall time over all `calls`. `owner` is the process that writes it now
     ({"pid", "host", "since"}), or None. `stopped` says why the last call ended; None if it is
     still running or was killed. `missing` are the tickets that were out when later ones arrived.
+    `run_id` is the random number of the run in hexadecimal digits. A copy of a store has the same.
     """
 
     path: str
@@ -55,6 +59,7 @@ class Status:
     owner: dict[str, Any] | None = None
     stopped: str | None = None
     missing: tuple[int, ...] = ()
+    run_id: str = ""
 
     @property
     def running(self) -> bool:
@@ -122,11 +127,11 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
     (1000, 'draws', True)
     >>> folder.cleanup()
     """
-    file = Path(path)
+    file = resolved(as_store(path).path)
     owner = owner_of(file)
     with closing(Database.read(file)) as database:
         plan = plan_in(database)
-        records, calls = records_in(database, plan.names), calls_in(database)
+        records, calls = records_in(database, plan), calls_in(database)
         call = calls[-1] if calls else None
         stopped = call["stopped"] if call and owner is None else None
         seconds = max([records.elapsed, *(each["seconds"] for each in calls)])
@@ -151,6 +156,7 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             owner=owner,
             stopped=stopped,
             missing=records.missing,
+            run_id=database.run_id.hex(),
         )
     return StoredRun(status, result)
 
@@ -166,21 +172,21 @@ def _told_again(
 
     Outcomes after a missing ticket count too, as they did when the run was interrupted.
     """
-    learning = zip(plan.names, contents_in(database)["learns"], strict=True)
     interval = INTERVALS[call["interval"]["name"] if call else FixedSize.name]
-    learns = frozenset(name for name, learned in learning if learned)
+    contents = contents_in(database)
+    with all_is_damage(database.path):
+        learning = zip(plan.names, contents["learns"], strict=True)
+        learns = frozenset(name for name, learned in learning if learned)
     reading = Reading(interval, combine, learns)
     table = _table(database.path, plan, reading)
     told = _from_snapshot(database, table, records)
-    for outcome in outcomes_in(database, records, told):
-        try:
+    with all_is_damage(database.path) if combine is None else nullcontext():
+        for outcome in outcomes_in(database, records, told):
             if outcome.ticket < records.contiguous:
                 restore(table, outcome)
             else:
                 table.tickets.hold(outcome)
-        except (PlanError, ValueError, TypeError, KeyError, IndexError) as error:
-            raise damaged(database.path, error) from error
-    return table.result()
+        return table.result()
 
 
 def _table(path: Path, plan: Plan, reading: Reading) -> Table:
@@ -204,13 +210,13 @@ def _from_snapshot(database: Database, table: Table, records: Records) -> int:
     parts = snapshot_in(database)
     if parts is None or not isinstance(table, Snapped):
         return 0
-    try:
+    with all_is_damage(database.path):
         names = ("told", "reported", "components", "ledger", "tails", "repeats", "interval")
         state = {name: decoded(parts[name]) for name in names}
         if table.interval.resumed(state["interval"]) is None:
             return 0  # another kind of interval must look at everything itself
-        told = int(state["told"])
+        told = state["told"]
+        if type(told) is not int or told < 1:
+            raise ValueError(f"a snapshot of {told!r:.20} outcomes")
         table.go_on_from(state, rows_in(database, records, told))
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise damaged(database.path, f"its snapshot cannot be read ({error})") from error
     return told

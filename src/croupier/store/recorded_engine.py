@@ -26,8 +26,8 @@ class Recorded:
     """
 
     def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
-        self._engine, self._log, self._timer = engine, log, timer
-        self._tickets: deque[int] = deque()
+        self._engine, self._log, self._timer = engine, log, _never_back(timer)
+        self._batches: deque[Batch] = deque()
         self._began = 0.0
         self.seconds = 0.0
         self._arrived: dict[int, float] = {}
@@ -48,7 +48,7 @@ class Recorded:
         return self._timer() - self._began
 
     def __len__(self) -> int:
-        return len(self._tickets)
+        return len(self._batches)
 
     def behind(self, table: Table) -> bool:
         """Tell whether there are stored outcomes that were not asked for again yet."""
@@ -60,14 +60,15 @@ class Recorded:
             return table.ask(draws, cost)
         if self._log.behind(table.tickets.asked):
             if (found := self._log.stored(table.tickets.asked)) is not None:
-                return table.ask_again(found[0])
+                with self._log.reading():
+                    return table.ask_again(found[0])
             # A later ticket is stored, so this one was out. It is asked for with any budget.
             return table.ask(draws, cost) or table.ask()
         return table.ask(draws, cost)
 
     def submit(self, batch: Batch) -> None:
         """Take a batch. If its outcome is in the log, it is not drawn again."""
-        self._tickets.append(batch.ticket)
+        self._batches.append(batch)
         if self._log is None or self._log.stored(batch.ticket) is None:
             if self.before_new is not None:
                 check, self.before_new = self.before_new, None
@@ -77,13 +78,14 @@ class Recorded:
     def next(self) -> Outcome:
         """Return the outcome of the oldest ticket that is out, after storing it."""
         self._kept.pop(self._last, None)  # it was told
-        self._last = self._tickets[0]
+        self._last = self._batches[0].ticket
         if self._log is None:
             outcome = self._engine.next()
             self.seconds = self.clock()
-            self._tickets.popleft()
+            self._batches.popleft()
             return outcome
-        if (found := self._log.stored(self._tickets[0])) is None:
+        batch = self._batches[0]
+        if (found := self._log.stored(batch.ticket)) is None:
             try:
                 outcome = self._engine.next()
             except ArmError:
@@ -92,15 +94,17 @@ class Recorded:
             seconds = self._arrived.pop(outcome.ticket)
         else:
             outcome, seconds = found
+            if (outcome.arm, outcome.size) != (batch.arm, batch.size):
+                raise self._log.damaged(f"ticket {batch.ticket} is of another batch")
             self._begin()  # the time to tell stored outcomes again does not count
         # The time when the last told outcome arrived; it is the same when they are told again.
         self.seconds = max(self.seconds, seconds)
-        self._tickets.popleft()
+        self._batches.popleft()
         return outcome
 
     def rest(self, seconds: float, out: Iterable[Batch] = ()) -> Iterator[Outcome]:
         """Store all outcomes that are finished within `seconds`; return those that are `out`."""
-        self._tickets.clear()
+        self._batches.clear()
         deque(self._engine.rest(seconds), maxlen=0)  # `_store` keeps them
         for batch in out:
             if (outcome := self._kept.get(batch.ticket)) is not None:
@@ -120,3 +124,15 @@ class Recorded:
         """Store a snapshot now and then, between two tickets: the run can continue from it."""
         if self._log is not None and not self._log.behind(told):
             self._log.snapshot(table, told)
+
+
+def _never_back(timer: Callable[[], float]) -> Callable[[], float]:
+    """Return a clock that stands still while the given one is behind what it has shown before."""
+    latest = timer()
+
+    def now() -> float:
+        nonlocal latest
+        latest = max(latest, timer())
+        return latest
+
+    return now

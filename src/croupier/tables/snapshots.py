@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from croupier.data.extremes import Tail
 from croupier.data.history import Rows
 from croupier.data.ledger import Ledger
@@ -50,6 +52,8 @@ def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
 def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None:
     """Restore the books of a run from a snapshot; `rows` is the history up to it."""
     books = known.books
+    if snapshot["components"] != (rows.scalar, rows.moments.shape[2]):
+        raise ValueError(f"the snapshot has draws of {snapshot['components']!r:.50}")
     interval = known.interval.resumed(snapshot["interval"])
     if interval is None:
         raise ValueError(
@@ -67,8 +71,9 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
 
 def go_on_from(table: IndependentArms, snapshot: Mapping[str, Any], rows: Rows) -> None:
     """Restore a table from a snapshot, with the batches that were out and the decisions."""
-    books_from(table.known, snapshot, rows)
     tickets, names = table.tickets, table.plan.names
+    _check(snapshot, len(names), table.plan.width)
+    books_from(table.known, snapshot, rows)
     tickets.skip(snapshot["told"])
     table.pending = snapshot["pending"]
     table.policy_state, table.arm_states = snapshot["policy"], snapshot["states"]
@@ -79,3 +84,18 @@ def go_on_from(table: IndependentArms, snapshot: Mapping[str, Any], rows: Rows) 
             tickets.put_out(table.known.batch(tickets.asked, names[arm], size, state))
         else:
             table.decisions.append(Decision(arm, size, states))
+
+
+def _check(snapshot: Mapping[str, Any], arms: int, width: int) -> None:
+    """Refuse a snapshot whose decisions are not those of a table."""
+    pending, ahead = snapshot["pending"], snapshot["ahead"]
+    if pending.shape != (arms,) or not np.isfinite(pending).all():
+        raise ValueError(f"the snapshot has pending = {pending!r:.50}")
+    out = 0
+    for asked, arm, size, states in ahead:
+        counts = type(asked) is bool and type(arm) is type(size) is int
+        if not (counts and 0 <= arm < arms and size >= 1 and isinstance(states, dict)):
+            raise ValueError(f"the snapshot has a decision {(asked, arm, size)!r:.50}")
+        out += asked
+    if out > width:
+        raise ValueError(f"the snapshot has {out} batches that are out, in a run of width {width}")

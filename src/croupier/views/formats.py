@@ -19,6 +19,7 @@ __all__ = [
     "number",
     "p_value",
     "percent",
+    "printable",
     "rounding",
 ]
 
@@ -219,13 +220,22 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 1e-300 else "p < 1e-300"
 
 
+def printable(text: str) -> str:
+    r"""Return a text without control characters: a terminal would obey them.
+
+    >>> printable("red\x1b[31m")
+    'red?[31m'
+    """
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def shorten(name: str, width: int) -> str:
     """Return a name in at most `width` characters: the middle is cut, as names differ at the ends.
 
     >>> shorten("importance_sampling_17", 12)
     'importanc…17'
     """
-    name = "".join(c if c.isprintable() else "?" for c in name)
+    name = printable(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 4

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import croupier as cr
+from croupier.data.batch_moments import Tally
 from croupier.data.draws import Batch, Draws
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
@@ -274,3 +275,15 @@ def test_what_was_missed_is_known_after_a_merge_too():
     assert in_users_units(other, other.variance) == pytest.approx(
         in_users_units(whole, whole.variance)
     )
+
+
+@pytest.mark.parametrize("large", [1e70, 1e76, 3e76, 1e77, 1e120])
+def test_fourth_powers_that_overflow_only_together_are_summed(large: float) -> None:
+    rng, tally = np.random.default_rng(7), Tally()
+    chunks = [rng.normal(size=1000)] + [large * rng.normal(size=1000) for _ in range(8)]
+    for chunk in chunks:
+        tally.add(chunk, arm="a", ticket=0)
+    ordinary = np.concatenate(chunks) / large
+    expected = np.sum((ordinary - ordinary.mean()) ** 4)
+    unit = 2.0 ** (tally.exponent - np.log2(large))
+    assert tally.moments()[3, 0] * unit**4 == pytest.approx(expected, rel=1e-9)

@@ -5,6 +5,7 @@ import math
 import pickle
 import sqlite3
 import warnings
+import zlib
 from contextlib import closing
 
 import numpy as np
@@ -17,7 +18,7 @@ from croupier import policies
 from croupier.data.extremes import Tail
 from croupier.data.log_scale import EMPTY, LogTally, exp_of, log_of, relative
 from croupier.data.plan import Plan
-from croupier.store.database import checksum
+from croupier.store.database import _WITHOUT_RUN_ID, checksum
 from croupier.theory.reduction import allocation_from
 
 LN2 = math.log(2.0)
@@ -418,8 +419,19 @@ def test_plans_and_stores_of_the_time_before_runs_of_logs_still_open(tmp_path):
         plain = json.loads(planned) | {"weights": None}
         later = ("log", "table", "settings")
         older = json.dumps({k: v for k, v in plain.items() if k not in later})
-        row = (older, checksum("run", number, older, learns))
-        database.execute("UPDATE run SET plan = ?, checksum = ?", row)
+        row = (number, older, learns, checksum(0, "run", number, older, learns))
+        database.execute("DROP TABLE run")
+        database.execute(_WITHOUT_RUN_ID["run"])
+        database.execute("INSERT INTO run VALUES (?, ?, ?, ?)", row)
+        for ticket, head in database.execute("SELECT ticket, head FROM outcomes").fetchall():
+            database.execute(
+                "UPDATE outcomes SET checksum = ? WHERE ticket = ?", (zlib.crc32(head), ticket)
+            )
+        for *detail, _ in database.execute("SELECT * FROM details").fetchall():
+            database.execute(
+                "UPDATE details SET checksum = ? WHERE ticket = ?",
+                (checksum(0, "details", *detail), detail[0]),
+            )
         database.execute("DELETE FROM calls")
         database.execute("PRAGMA user_version = 1")
         database.commit()

@@ -21,7 +21,7 @@ from hypothesis.extra import numpy as hnp
 
 import croupier as cr
 from croupier.policies.bounded import Bandit
-from croupier.store import database, log
+from croupier.store import connecting, database, log
 from croupier.store.codec import NotPlainError, decoded, encoded
 from croupier.store.lock import Lock, owner_of
 from croupier.tables.base import restore
@@ -412,9 +412,9 @@ def test_a_plain_run_loads_no_sqlite() -> None:
 def test_without_a_write_ahead_log_all_goes_on_as_before(
     arms: dict[str, Any], tmp_path: Path, bits: Bits, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri, modes, write = database._uri, list[str](), database.Database.write
+    uri, modes, write = connecting.uri_of, list[str](), database.Database.write
     # This way to lock files, for folders of old, knows no shared memory and so no such log.
-    monkeypatch.setattr(database, "_uri", lambda p, **o: uri(p, **o, vfs="unix-dotfile"))
+    monkeypatch.setattr(connecting, "uri_of", lambda p, **o: uri(p, **o, vfs="unix-dotfile"))
 
     def spied(*arguments: Any) -> Any:
         opened = write(*arguments)
@@ -467,7 +467,7 @@ def test_only_one_of_many_threads_gets_the_lock(tmp_path: Path) -> None:
 
     def take() -> None:
         try:
-            got.append(Lock(path))
+            got.append(Lock(path).take())
         except cr.StoreError:
             return
 
@@ -479,7 +479,7 @@ def test_only_one_of_many_threads_gets_the_lock(tmp_path: Path) -> None:
     assert len(got) == 1
     got[0].release()
     got[0].release()  # twice does no harm
-    Lock(path).release()
+    Lock(path).take().release()
     assert not list(tmp_path.iterdir())
 
 
