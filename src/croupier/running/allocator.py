@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from croupier.arms.base import Learner
@@ -153,6 +154,16 @@ class Allocator:
                 return batch
         return self._seated().ask(draws_left, cost_left)
 
+    def ask_lost(self, ticket: int) -> Batch:
+        """Return the batch of a ticket that is out once more, to send it out again.
+
+        It has the same ticket, arm, size, seed and state, so its draws have the same bits. If both
+        answers come back, the first one counts, and the second is refused. A ticket cannot be
+        withdrawn: nobody knows whether it was lost because of its values, and then the answer
+        would be biased without it.
+        """
+        return self.tickets.lost(_ticket(ticket))
+
     @overload
     def tell(self, batch: Outcome) -> None: ...
     @overload
@@ -168,11 +179,14 @@ class Allocator:
         """Take the draws of a batch that was asked for. Batches may arrive in any order.
 
         `costs` is one number per draw, or one number for all draws, in the unit of the plan.
-        Leave it out if every draw costs 1.
+        Leave it out if every draw costs 1. A second answer for the same ticket is refused with a
+        PlanError: the first one counts.
         """
         if (single := self._single) is not None and costs is None and single.tell(batch, values):
             return
         table = self._seated()
+        if not isinstance(batch, Batch | Outcome):
+            raise PlanError(_no_batch(batch, table.tickets))
         if not isinstance(batch, Outcome):
             asked = table.tickets.asked_for(batch)
             batch = self._outcome(asked, self._draws(values, costs))
@@ -198,7 +212,11 @@ class Allocator:
                 ticket=asked.ticket,
             )
         chunks = chunks_of(asked, draws, log=self.plan.log)
-        return outcome_of(self.plan, asked, chunks, digest=self.digest)
+        try:
+            return outcome_of(self.plan, asked, chunks, digest=self.digest)
+        except ArmError:
+            _check_length(asked, draws.log_values if self.plan.log else draws.values)
+            raise
 
     def ask_again(self, outcome: Outcome) -> Batch:
         """Return the batch of a stored outcome, as the batch of the next ticket."""
@@ -221,6 +239,42 @@ class Allocator:
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
         """Continue from a snapshot; `rows` is the history up to it."""
         self._seated().go_on_from(snapshot, rows)
+
+
+def _ticket(ticket: Any) -> int:
+    if isinstance(ticket, bool) or not isinstance(ticket, int | np.integer):
+        raise PlanError(f"ticket must be the number of a ticket, got {ticket!r:.80}")
+    return int(ticket)
+
+
+def _no_batch(told: Any, tickets: Tickets) -> str:
+    """Return what is wrong with something that was told in place of a batch, and the way out."""
+    numbers = [batch.ticket for batch in tickets.out]
+    out = f"the tickets that are out are {few(numbers)}" if numbers else "no ticket is out"
+    if told is None:
+        return f"tell needs a batch, got None: then ask had no batch to give; {out}"
+    lost = told if isinstance(told, int | np.integer) and told in numbers else "ticket"
+    return (
+        f"tell needs the batch that ask returned, got {told!r:.80}: "
+        f"table.ask_lost({lost}) returns the batch of a ticket; {out}"
+    )
+
+
+def _check_length(asked: Batch, values: Any) -> None:
+    """Refuse more or fewer values than the batch has, in the words of ask and tell."""
+    try:
+        shape = np.shape(values)
+    except ValueError:
+        return
+    if values is not None and len(shape) in (1, 2) and shape[0] != asked.size:
+        raise ArmError(
+            f"{shape[0]} values were told, but the batch has {asked.size} "
+            f"draw{'s' * (asked.size != 1)}: tell all of them at once, as an array (size,) or "
+            "(size, d); the ticket is still out",
+            arm=asked.arm,
+            ticket=asked.ticket,
+            value=values,
+        )
 
 
 #: The fields of a plan that an Allocator sets itself, from its other arguments.
