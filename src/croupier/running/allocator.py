@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from croupier.arms.base import Learner
@@ -20,12 +21,17 @@ from croupier.estimates.combiners import Combiner, Stratified, as_combiner, name
 from croupier.estimates.intervals import Anytime, FixedSize, Interval
 from croupier.policies import MCUCB, Policy, as_policy, describe
 from croupier.results.result import Result
+from croupier.running.table_log import TableLog
+from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
 from croupier.tables.single_draws import SingleDraws
 from croupier.tables.strata import strata_of
 from croupier.tables.tickets import Tickets, few
+
+if TYPE_CHECKING:
+    from croupier.store.log import Store
 
 __all__ = ["Allocator"]
 
@@ -43,6 +49,11 @@ class Allocator:
     the order of arrival does not matter. With `width` 1, ask and tell alternate. With a larger
     `width`, that many batches may be out. With `batch="one"`, an index bandit takes a few
     microseconds per draw, because the draws are booked later, when the table is read.
+
+    With `store`, a path or a `Store`, the table survives the end of the process. Every batch is in
+    the file before it is handed out, and every outcome before it counts. A table that is made
+    again with the same arguments continues where it was, and the batches that were out are out
+    again: see `out` and `ask_lost`. `close` frees the file; so does the end of a `with` block.
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
@@ -66,8 +77,10 @@ class Allocator:
         anytime: bool = False,
         interval: Interval | None = None,
         learners: Mapping[str, Learner] | None = None,
+        store: str | os.PathLike[str] | Store | None = None,
         **settings: Any,
     ) -> None:
+        self._log = None if store is None else TableLog(store)
         if isinstance(arms, Plan):
             own = {"rng": rng, "weights": weights, **settings}
             if given := [name for name, value in own.items() if value is not None]:
@@ -81,6 +94,10 @@ class Allocator:
             chosen = as_policy(policy or ("auto" if weights is None else MCUCB.name))
             plan = _plan(arms, rng, chosen, combine, weights, settings)
             combiner = _combiner(plan, combine)
+        if self._log is not None:
+            whole = isinstance(arms, Plan)
+            seed, width = whole or rng is not None, whole or settings.get("width") is not None
+            plan = self._log.plan_for(plan, seed=seed, width=width)
         self.plan = plan
         self._table = IndependentArms(
             plan,
@@ -90,6 +107,10 @@ class Allocator:
             learners=learners,
         )
         self._single: SingleDraws | None = None
+        if self._log is not None:
+            weakref.finalize(self, self._log.close)  # also at the end of the process
+            self._log.begin(self._table, set(learners or ()))
+            return
         looks = learners or self._table.interval.looking
         if not looks and SingleDraws.fit(plan, chosen, self._table.policy_state):
             self._single = SingleDraws(self._table)
@@ -152,7 +173,14 @@ class Allocator:
             batch = self._single.ask()
             if batch is not None:
                 return batch
-        return self._seated().ask(draws_left, cost_left)
+        table = self._seated()
+        if self._log is None:
+            return table.ask(draws_left, cost_left)
+        self._log.check_open()
+        batch = table.ask(draws_left, cost_left)
+        if batch is not None:
+            self._log.asked(table)
+        return batch
 
     def ask_lost(self, ticket: int) -> Batch:
         """Return the batch of a ticket that is out once more, to send it out again.
@@ -162,7 +190,10 @@ class Allocator:
         withdrawn: nobody knows whether it was lost because of its values, and then the answer
         would be biased without it.
         """
-        return self.tickets.lost(_ticket(ticket))
+        batch = self.tickets.lost(ticket_of(ticket))
+        if self._log is not None:
+            self._log.asked(self._table)
+        return batch
 
     @overload
     def tell(self, batch: Outcome) -> None: ...
@@ -186,11 +217,18 @@ class Allocator:
             return
         table = self._seated()
         if not isinstance(batch, Batch | Outcome):
-            raise PlanError(_no_batch(batch, table.tickets))
+            raise PlanError(no_batch(batch, table.tickets))
         if not isinstance(batch, Outcome):
             asked = table.tickets.asked_for(batch)
             batch = self._outcome(asked, self._draws(values, costs))
+        if self._log is None:
+            table.tell(batch)
+            return
+        table.tickets.asked_for(batch)
+        table.known.check_components(batch)
+        self._log.keep(batch)
         table.tell(batch)
+        self._log.told(table)
 
     def _draws(self, values: ArrayLike | Draws | None, costs: ArrayLike | None) -> Draws:
         if isinstance(values, Draws):
@@ -215,12 +253,25 @@ class Allocator:
         try:
             return outcome_of(self.plan, asked, chunks, digest=self.digest)
         except ArmError:
-            _check_length(asked, draws.log_values if self.plan.log else draws.values)
+            check_length(asked, draws.log_values if self.plan.log else draws.values)
             raise
 
     def ask_again(self, outcome: Outcome) -> Batch:
         """Return the batch of a stored outcome, as the batch of the next ticket."""
         return self._seated().ask_again(outcome)
+
+    # -- the store
+
+    def close(self) -> None:
+        """Close the store and free its lock. The result can still be read."""
+        if self._log is not None:
+            self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # -- what is known
 
@@ -239,42 +290,6 @@ class Allocator:
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
         """Continue from a snapshot; `rows` is the history up to it."""
         self._seated().go_on_from(snapshot, rows)
-
-
-def _ticket(ticket: Any) -> int:
-    if isinstance(ticket, bool) or not isinstance(ticket, int | np.integer):
-        raise PlanError(f"ticket must be the number of a ticket, got {ticket!r:.80}")
-    return int(ticket)
-
-
-def _no_batch(told: Any, tickets: Tickets) -> str:
-    """Return what is wrong with something that was told in place of a batch, and the way out."""
-    numbers = [batch.ticket for batch in tickets.out]
-    out = f"the tickets that are out are {few(numbers)}" if numbers else "no ticket is out"
-    if told is None:
-        return f"tell needs a batch, got None: then ask had no batch to give; {out}"
-    lost = told if isinstance(told, int | np.integer) and told in numbers else "ticket"
-    return (
-        f"tell needs the batch that ask returned, got {told!r:.80}: "
-        f"table.ask_lost({lost}) returns the batch of a ticket; {out}"
-    )
-
-
-def _check_length(asked: Batch, values: Any) -> None:
-    """Refuse more or fewer values than the batch has, in the words of ask and tell."""
-    try:
-        shape = np.shape(values)
-    except ValueError:
-        return
-    if values is not None and len(shape) in (1, 2) and shape[0] != asked.size:
-        raise ArmError(
-            f"{shape[0]} values were told, but the batch has {asked.size} "
-            f"draw{'s' * (asked.size != 1)}: tell all of them at once, as an array (size,) or "
-            "(size, d); the ticket is still out",
-            arm=asked.arm,
-            ticket=asked.ticket,
-            value=values,
-        )
 
 
 #: The fields of a plan that an Allocator sets itself, from its other arguments.

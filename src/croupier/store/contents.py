@@ -100,7 +100,8 @@ def _call(call: Any) -> dict[str, Any]:
             raise ValueError(f"a call has {name} = {call[name]!r:.50}")
     if call["interval"]["name"] not in INTERVALS:
         raise ValueError("the kind of an interval is not known")
-    return {name: call[name] for name in kinds}
+    out = [(int(ticket), str(arm), int(size)) for ticket, arm, size in call.get("out", [])]
+    return {**{name: call[name] for name in kinds}, "out": out}
 
 
 def records_in(database: Database, names: tuple[str, ...]) -> Records:
