@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -128,10 +129,17 @@ def write_picture(console: Console, result: Plotted, path: Path) -> None:
     except ImportError as error:
         console.print(f"\nNo picture: {error}", markup=False, soft_wrap=True)
         return
+    from croupier.views.write_file import write_file
+
+    made = io.BytesIO()
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(made, format=path.suffix[1:] or "png", dpi=150)
     except (OSError, ValueError) as error:
         raise CroupierError(f"cannot write the picture {path}: {error}") from error
+    try:
+        write_file(path, made.getvalue(), "picture")
+    except OSError as error:
+        raise CroupierError(str(error)) from error
     console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Literal
-from uuid import uuid4
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from croupier.views import formats, plots
 from croupier.views.result_table import html_table
 from croupier.views.summary import Batches, Summary, components
 from croupier.views.table_content import Column, Content, agreements, content, line
+from croupier.views.write_file import write_file
 
 __all__ = ["page", "write"]
 
@@ -131,28 +131,8 @@ def page(
 
 
 def write(path: str | os.PathLike[str], page: str) -> Path:
-    """Write the page at once or not at all, and return its path."""
-    given = Path(path)
-    if given.is_dir():
-        raise IsADirectoryError(
-            f"cannot write the report: {given} is a folder; "
-            f"give a file, such as {given / 'run.html'}"
-        )
-    if not given.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot write the report {given}: there is no folder {given.parent}; make it first"
-        )
-    target = Path(os.path.realpath(given))  # a link stays one
-    new = target.with_name(f".{uuid4().hex}.new")
-    try:
-        new.write_bytes(page.encode("utf-8", "backslashreplace"))
-        os.replace(new, target)
-    except OSError as error:
-        why = f"cannot write the report: {error.strerror}"
-        raise OSError(error.errno, why, str(given)) from error
-    finally:
-        new.unlink(missing_ok=True)
-    return given
+    """Write the page and return its path: a file at once or not at all, a device as it is."""
+    return write_file(path, page.encode("utf-8", "backslashreplace"), "report")
 
 
 def _answer(summary: Summary, said: Content) -> Iterable[str]:
