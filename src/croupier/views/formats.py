@@ -1,4 +1,4 @@
-"""Numbers for people: rounded to their error, with readable exponents and short units.
+"""Numbers and names for people: rounded to their error, readable exponents, no control characters.
 
 The only characters beyond ASCII are ± and µ.
 """
@@ -9,17 +9,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from html import escape
 
 __all__ = [
     "bracket",
     "compact",
     "count",
     "duration",
+    "html_text",
     "log_rounding",
     "number",
     "p_value",
     "percent",
+    "plain",
+    "plain_lines",
     "rounding",
+    "shorten",
 ]
 
 UNKNOWN = "unknown"
@@ -219,13 +224,44 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 1e-300 else "p < 1e-300"
 
 
+def plain(text: object) -> str:
+    r"""Return a text in one line, with control characters as escapes that a terminal only shows.
+
+    Names, warnings and hosts may come from the file of another user. All text from a result that
+    is shown goes through this function.
+
+    >>> print(plain("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
+    """
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def plain_lines(text: object) -> str:
+    """Return a text like `plain`, but keep its lines."""
+    return "\n".join(plain(line) for line in str(text).split("\n"))
+
+
+def html_text(text: object) -> str:
+    """Return a text like `plain`, as text in HTML.
+
+    >>> html_text("a < b")
+    'a &lt; b'
+    """
+    return escape(plain(text))
+
+
 def shorten(name: str, width: int) -> str:
     """Return a name in at most `width` characters: the middle is cut, as names differ at the ends.
 
     >>> shorten("importance_sampling_17", 12)
     'importanc…17'
     """
-    name = "".join(c if c.isprintable() else "?" for c in name)
+    name = plain(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 4
