@@ -176,7 +176,7 @@ class Allocator:
         table = self._seated()
         if self._log is None:
             return table.ask(draws_left, cost_left)
-        self._log.check_open()
+        self._log.check_usable()
         batch = table.ask(draws_left, cost_left)
         if batch is not None:
             self._log.asked(table)
@@ -226,9 +226,8 @@ class Allocator:
             return
         table.tickets.asked_for(batch)
         table.known.check_components(batch)
-        self._log.keep(batch)
-        table.tell(batch)
-        self._log.told(table)
+        table.tell(self._log.keep(batch))
+        self._log.told(table, batch.ticket)
 
     def _draws(self, values: ArrayLike | Draws | None, costs: ArrayLike | None) -> Draws:
         if isinstance(values, Draws):

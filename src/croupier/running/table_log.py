@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
-from croupier.errors import StoreError
+from croupier.errors import PlanError, StoreError
 from croupier.tables.independent import IndependentArms
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ class TableLog:
         from croupier.store.log import Log, as_store  # only a table with a store loads sqlite
 
         self._log = Log(as_store(store))
-        self._process = os.getpid()
+        self._process, self._thread = os.getpid(), threading.get_ident()
         self._open = True
+        self._kept: dict[int, Outcome] = {}  # in the file, and the table was not told yet
 
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
         """Return the plan, with the seed and the width of the store if they were not given."""
@@ -68,20 +70,32 @@ class TableLog:
 
     def asked(self, table: IndependentArms) -> None:
         """Note which batches are out."""
-        self.check_open()
+        self.check_usable()
         self._log.note_out(table)
 
-    def keep(self, outcome: Outcome) -> None:
-        """Store an outcome. When this returns, it is in the file."""
-        self.check_open()
-        self._log.append(outcome)
+    def keep(self, outcome: Outcome) -> Outcome:
+        """Store an outcome and return it. When this returns, it is in the file.
 
-    def told(self, table: IndependentArms) -> None:
+        If an interrupt came between the file and the table, the outcome in the file counts.
+        """
+        self.check_usable()
+        if outcome.ticket not in self._log:
+            self._kept[outcome.ticket] = outcome
+            self._log.append(outcome)
+        return self._kept[outcome.ticket]
+
+    def told(self, table: IndependentArms, ticket: int) -> None:
         """Store a snapshot now and then, so that a long run is opened fast."""
+        del self._kept[ticket]
         self._log.snapshot(table, table.tickets.told)
 
-    def check_open(self) -> None:
-        """Refuse to go on with a table that was closed."""
+    def check_usable(self) -> None:
+        """Refuse to go on with a table that was closed, or in another thread or process."""
+        if (os.getpid(), threading.get_ident()) != (self._process, self._thread):
+            raise PlanError(
+                "a table with a store is asked and told in the thread that made it: send the "
+                "answers to that thread, for example through a queue.Queue"
+            )
         if not self._open:
             raise StoreError(
                 f"the table of {self._log.path} is closed: make it again with the same arguments "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,42 @@ def test_a_table_with_a_store_can_be_played(path: Path, bits: Bits) -> None:
             result = cr.play(table, arms, draws=draws)
     assert result.draws == 3000
     assert bits(cr.open_run(path).result()) == bits(result)
+
+
+def test_another_thread_is_told_to_send_its_answers(path: Path) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, store=path)
+    batch, said = table.ask(), []
+
+    def tell() -> None:
+        try:
+            table.tell(batch, [1.0])
+        except cr.PlanError as error:
+            said.append(str(error))
+
+    thread = threading.Thread(target=tell)
+    thread.start()
+    thread.join()
+    assert "in the thread that made it: send the answers to that thread" in said[0]
+    table.tell(batch, [1.0])
+    table.close()
+    assert cr.open_run(path).status.draws == 1
+
+
+def test_after_an_interrupt_between_the_file_and_the_table_the_stored_answer_counts(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, store=path)
+    batch, append = table.ask(), log.Log.append
+
+    def interrupted(*arguments: Any, **more: Any) -> None:
+        append(*arguments, **more)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log.Log, "append", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            table.tell(batch, [1.0])
+    table.tell(batch, [2.0])
+    assert table.result().value == 1.0
+    table.close()
+    assert cr.open_run(path).result().value == 1.0
