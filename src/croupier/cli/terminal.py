@@ -104,9 +104,9 @@ def errors_in_one_line() -> Iterator[None]:
             Console(stderr=True).print(text, markup=False, soft_wrap=True)
         raise typer.Exit(128 + _interrupted_by) from None
     except CroupierError as error:
-        from croupier.views.formats import plain_lines
+        from croupier.views.formats import printable_lines
 
-        line = Text(f"error: {plain_lines(error)}", "red")
+        line = Text(f"error: {printable_lines(error)}", "red")
         Console(stderr=True).print(line, soft_wrap=True)
         raise typer.Exit(2) from None
 

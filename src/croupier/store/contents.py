@@ -101,6 +101,8 @@ def _call(call: Any) -> dict[str, Any]:
     if call["interval"]["name"] not in INTERVALS:
         raise ValueError("the kind of an interval is not known")
     out = [(int(ticket), str(arm), int(size)) for ticket, arm, size in call.get("out", [])]
+    if any(ticket < 0 or size < 1 for ticket, _, size in out):
+        raise ValueError(f"a call has out = {out!r:.50}")
     return {**{name: call[name] for name in kinds}, "out": out}
 
 

@@ -64,18 +64,18 @@ class Status:
     def __str__(self) -> str:
         from croupier.views import formats
 
-        plain = formats.plain
+        printable = formats.printable
         if self.owner is not None:
-            who = {name: plain(said) for name, said in self.owner.items()}
+            who = {name: printable(said) for name, said in self.owner.items()}
             state = f"running: pid {who['pid']} on {who['host']} since {who['since']}"
         elif self.stopped is None:
             state = "not finished: run the same call again to continue"
         else:
-            state = f"finished: {plain(self.stopped)}"
+            state = f"finished: {printable(self.stopped)}"
         calls = f"{self.calls} call{'s' * (self.calls != 1)}"
-        began = f", started {plain(self.began)}" if self.began else ""
+        began = f", started {printable(self.began)}" if self.began else ""
         return (
-            f"{plain(self.path)}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
+            f"{printable(self.path)}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
             f"{self.draws:,} draws, {formats.cost(self.seconds, 'seconds')} in {calls}{began}"
         )
 

@@ -129,6 +129,8 @@ class IndependentArms:
 
     def ask_for(self, arm: str, size: int) -> Batch:
         """Return the batch of the next ticket, which was out with this arm and this size."""
+        if arm not in self.known.books.index:
+            raise PlanError(f"ticket {self.tickets.asked} is of {arm!r}, which is not an arm")
         if not self.decisions:
             raise PlanError(
                 f"ticket {self.tickets.asked} cannot be restored: tell an older ticket first"

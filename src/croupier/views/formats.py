@@ -21,8 +21,8 @@ __all__ = [
     "number",
     "p_value",
     "percent",
-    "plain",
-    "plain_lines",
+    "printable",
+    "printable_lines",
     "rounding",
     "shorten",
 ]
@@ -224,13 +224,13 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 1e-300 else "p < 1e-300"
 
 
-def plain(text: object) -> str:
+def printable(text: object) -> str:
     r"""Return a text in one line, with control characters as escapes that a terminal only shows.
 
     Names, warnings and hosts may come from the file of another user. All text from a result that
     is shown goes through this function.
 
-    >>> print(plain("a\x1b[31mb\nc"))
+    >>> print(printable("a\x1b[31mb\nc"))
     a\x1b[31mb\nc
     """
     text = str(text)
@@ -241,18 +241,18 @@ def plain(text: object) -> str:
     )
 
 
-def plain_lines(text: object) -> str:
-    """Return a text like `plain`, but keep its lines."""
-    return "\n".join(plain(line) for line in str(text).split("\n"))
+def printable_lines(text: object) -> str:
+    """Return a text like `printable`, but keep its lines."""
+    return "\n".join(printable(line) for line in str(text).split("\n"))
 
 
 def html_text(text: object) -> str:
-    """Return a text like `plain`, as text in HTML.
+    """Return a text like `printable`, as text in HTML.
 
     >>> html_text("a < b")
     'a &lt; b'
     """
-    return escape(plain(text))
+    return escape(printable(text))
 
 
 def shorten(name: str, width: int) -> str:
@@ -261,7 +261,7 @@ def shorten(name: str, width: int) -> str:
     >>> shorten("importance_sampling_17", 12)
     'importanc…17'
     """
-    name = plain(name)
+    name = printable(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 4

@@ -115,9 +115,9 @@ def test_a_name_cannot_smuggle_control_characters_into_a_terminal() -> None:
     ],
 )
 def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
-    assert formats.plain(text) == shown
-    assert formats.plain(shown) == shown
-    assert formats.plain_lines(f"{text}\nnext") == formats.plain_lines(text) + "\nnext"
+    assert formats.printable(text) == shown
+    assert formats.printable(shown) == shown
+    assert formats.printable_lines(f"{text}\nnext") == formats.printable_lines(text) + "\nnext"
 
 
 @pytest.mark.parametrize(
