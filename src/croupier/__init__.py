@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from croupier.results.result import Result
+    from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
     from croupier.running.merge import merge
     from croupier.running.play import play
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from croupier.simulator.simulation import simulate
     from croupier.store.log import Store
     from croupier.store.reading import open_run
-    from croupier.tables.allocator import Allocator
     from croupier.tables.base import Progress, Table
 
 __version__ = "0.1.0"
@@ -89,6 +89,7 @@ _HOMES = {
         "StoreError",
     ),
     "results.result": ("Result",),
+    "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),
     "running.merge": ("merge",),
     "running.play": ("play",),
@@ -96,7 +97,6 @@ _HOMES = {
     "simulator.simulation": ("simulate",),
     "store.log": ("Store",),
     "store.reading": ("open_run",),
-    "tables.allocator": ("Allocator",),
     "tables.base": ("Progress", "Table"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import socket
@@ -103,7 +104,9 @@ def errors_in_one_line() -> Iterator[None]:
             Console(stderr=True).print(text, markup=False, soft_wrap=True)
         raise typer.Exit(128 + _interrupted_by) from None
     except CroupierError as error:
-        line = Text(f"error: {error}", "red")
+        from croupier.views.formats import printable_lines
+
+        line = Text(f"error: {printable_lines(error)}", "red")
         Console(stderr=True).print(line, soft_wrap=True)
         raise typer.Exit(2) from None
 
@@ -128,10 +131,17 @@ def write_picture(console: Console, result: Plotted, path: Path) -> None:
     except ImportError as error:
         console.print(f"\nNo picture: {error}", markup=False, soft_wrap=True)
         return
+    from croupier.views.write_file import write_file
+
+    made = io.BytesIO()
     try:
-        figure.savefig(path, dpi=150)
+        figure.savefig(made, format=path.suffix[1:] or "png", dpi=150)
     except (OSError, ValueError) as error:
         raise CroupierError(f"cannot write the picture {path}: {error}") from error
+    try:
+        write_file(path, made.getvalue(), "picture")
+    except OSError as error:
+        raise CroupierError(str(error)) from error
     console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
 
 

@@ -38,6 +38,7 @@ from croupier.importance.shifted_normals import (
 from croupier.results.result import Result
 from croupier.running.settings import Options, settings_of
 from croupier.seeds import RandomLike
+from croupier.views.formats import printable
 
 __all__ = ["Family"]
 
@@ -165,7 +166,7 @@ class Family:
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"Family({len(self)} proposals: {', '.join(self.names)})"
+        return f"Family({len(self)} proposals: {printable(', '.join(self.names))})"
 
     # -- the points that every estimate is made of
 

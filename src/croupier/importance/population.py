@@ -99,8 +99,9 @@ class Population:
         low, high = self.interval
         value = formats.number(self.value, self.stderr)
         bracket = formats.bracket(low, high, self.value, self.stderr)
-        rows = sorted(zip(self.proportions[-1], self.names, strict=True), key=lambda row: -row[0])
-        longest = max(map(len, self.names))
+        names = [formats.printable(name) for name in self.names]
+        rows = sorted(zip(self.proportions[-1], names, strict=True), key=lambda row: -row[0])
+        longest = max(map(len, names))
         return "\n".join(
             [
                 f"{value}   {formats.level(self.confidence)} interval {bracket}",
@@ -108,7 +109,7 @@ class Population:
                 f"update {self.update!r}, seed {self.seed}",
                 "",
                 *(f"{name:<{longest}}  {formats.percent(float(share))}" for share, name in rows),
-                *(f"warning: {text}" for text in self.warnings),
+                *(f"warning: {formats.printable(text)}" for text in self.warnings),
             ]
         )
 

@@ -108,10 +108,14 @@ def _call(call: Any) -> dict[str, Any]:
         raise ValueError(f"a call has seconds = {call['seconds']}")
     if not all(isinstance(warning, str) for warning in call["warnings"]):
         raise ValueError("a warning is not a text")
+    out = [(int(ticket), str(arm), int(size)) for ticket, arm, size in call.get("out", [])]
+    if any(ticket < 0 or size < 1 for ticket, _, size in out):
+        raise ValueError(f"a call has out = {out!r:.50}")
     shown = {name: printable(call[name]) for name in ("began", "host")}
     stopped = None if call["stopped"] is None else printable(call["stopped"])
     said = [printable(warning) for warning in call["warnings"]]
-    return {**{name: call[name] for name in kinds}, **shown, "stopped": stopped, "warnings": said}
+    more = {**shown, "stopped": stopped, "warnings": said, "out": out}
+    return {**{name: call[name] for name in kinds}, **more}
 
 
 def records_in(database: Database, plan: Plan) -> Records:

@@ -189,6 +189,7 @@ class Log:
             "stopped": None,
             "seconds": self.seconds,
             "warnings": [],
+            "out": calls[-1]["out"] if calls else [],
         }
         self._write_call()
 
@@ -304,6 +305,19 @@ class Log:
         if ticket not in self._read_ahead:
             raise damaged(self.path, f"the outcome of ticket {ticket} has no details")
         return self._read_ahead[ticket], self._records.elapsed_at(row)
+
+    # -- batches that are out, for a table that is asked and told by hand
+
+    @property
+    def out(self) -> dict[int, tuple[str, int]]:
+        """The arm and the size of the batches that were out at the last ask, by ticket."""
+        return {ticket: (arm, size) for ticket, arm, size in self._call["out"]}
+
+    def note_out(self, table: Table) -> None:
+        """Store which batches are out, before they are sent anywhere."""
+        out = [(batch.ticket, batch.arm, batch.size) for batch in table.tickets.out]
+        self._call |= {"out": out, "interval": table.interval.state()}
+        self._write_call()
 
     # -- snapshots
 

@@ -69,17 +69,18 @@ class Status:
     def __str__(self) -> str:
         from croupier.views import formats
 
+        printable = formats.printable
         if self.owner is not None:
-            who = self.owner
+            who = {name: printable(said) for name, said in self.owner.items()}
             state = f"running: pid {who['pid']} on {who['host']} since {who['since']}"
         elif self.stopped is None:
             state = "not finished: run the same call again to continue"
         else:
-            state = f"finished: {self.stopped}"
+            state = f"finished: {printable(self.stopped)}"
         calls = f"{self.calls} call{'s' * (self.calls != 1)}"
-        began = f", started {self.began}" if self.began else ""
+        began = f", started {printable(self.began)}" if self.began else ""
         return (
-            f"{self.path}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
+            f"{printable(self.path)}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
             f"{self.draws:,} draws, {formats.cost(self.seconds, 'seconds')} in {calls}{began}"
         )
 

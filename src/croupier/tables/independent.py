@@ -124,12 +124,18 @@ class IndependentArms:
         batch out makes the same decisions as the run.
         """
         self.tickets.check_next(outcome, self.known.books.index)
+        self.known.check_components(outcome)
+        return self.ask_for(outcome.arm, outcome.size)
+
+    def ask_for(self, arm: str, size: int) -> Batch:
+        """Return the batch of the next ticket, which was out with this arm and this size."""
+        if arm not in self.known.books.index:
+            raise PlanError(f"ticket {self.tickets.asked} is of {arm!r}, which is not an arm")
         if not self.decisions:
             raise PlanError(
-                f"ticket {outcome.ticket} cannot be restored: tell an older ticket first"
+                f"ticket {self.tickets.asked} cannot be restored: tell an older ticket first"
             )
-        self.known.check_components(outcome)
-        return self._put_out(self.known.books.index[outcome.arm], outcome.size)
+        return self._put_out(self.known.books.index[arm], size)
 
     # -- tell
 

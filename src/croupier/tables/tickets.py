@@ -53,7 +53,8 @@ class Tickets:
         if len(self._out) >= self.width:
             raise PlanError(
                 f"{len(self._out)} batches are out (tickets {few(self._out)}) and width is "
-                f"{self.width}: tell one of them first, or give a larger width"
+                f"{self.width}: tell one of them first, or give a larger width; "
+                "ask_lost(ticket) returns the batch of a ticket that was lost"
             )
 
     def put_out(self, batch: Batch) -> Batch:
@@ -87,18 +88,23 @@ class Tickets:
         left -= sum(cost for cost in costs if math.isfinite(cost))
         return left - sum(outcome.cost for outcome in self._arrived.values())
 
+    def lost(self, ticket: int) -> Batch:
+        """Return the batch of a ticket that is out once more; refuse any other ticket."""
+        if (asked := self._out.get(ticket)) is None:
+            raise self._not_out(ticket)
+        return asked
+
+    def _not_out(self, ticket: int) -> PlanError:
+        known = 0 <= ticket < self.asked
+        why = "told already, and its first answer counts" if known else "never asked for"
+        out = f"the tickets that are out are {few(sorted(self._out))}"
+        return PlanError(f"ticket {ticket} was {why}; {out if self._out else 'no ticket is out'}")
+
     # -- tell
 
     def asked_for(self, told: Batch | Outcome) -> Batch:
         """Return the batch that is out with this ticket; refuse anything else."""
-        asked = self._out.get(told.ticket)
-        if asked is None:
-            known = 0 <= told.ticket < self.asked
-            out = f"the tickets that are out are {few(self._out)}"
-            raise PlanError(
-                f"ticket {told.ticket} was {'told already' if known else 'never asked for'}; "
-                + (out if self._out else "no ticket is out")
-            )
+        asked = self.lost(told.ticket)
         if (told.arm, told.size) != (asked.arm, asked.size):
             raise PlanError(
                 f"ticket {asked.ticket} asked for {asked.size} draws of {asked.arm!r}, "

@@ -22,8 +22,8 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy
 from croupier.policies.base import Choice, Random, group_of
+from croupier.running.allocator import Allocator
 from croupier.seeds import RandomLike
-from croupier.tables.allocator import Allocator
 
 __all__ = ["BanditLike", "allocation_from", "bandit_from"]
 

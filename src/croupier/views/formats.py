@@ -1,4 +1,4 @@
-"""Numbers for people: rounded to their error, with readable exponents and short units.
+"""Numbers and names for people: rounded to their error, readable exponents, no control characters.
 
 The only characters beyond ASCII are ± and µ.
 """
@@ -9,18 +9,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from html import escape
 
 __all__ = [
     "bracket",
     "compact",
     "count",
     "duration",
+    "html_text",
     "log_rounding",
     "number",
     "p_value",
     "percent",
     "printable",
+    "printable_lines",
     "rounding",
+    "shorten",
 ]
 
 UNKNOWN = "unknown"
@@ -220,13 +224,35 @@ def p_value(p: float) -> str:
     return f"p = {p:.2g}" if p >= 1e-300 else "p < 1e-300"
 
 
-def printable(text: str) -> str:
-    r"""Return a text without control characters: a terminal would obey them.
+def printable(text: object) -> str:
+    r"""Return a text in one line, with control characters as escapes that a terminal only shows.
 
-    >>> printable("red\x1b[31m")
-    'red?[31m'
+    Names, warnings and hosts may come from the file of another user. All text from a result that
+    is shown goes through this function.
+
+    >>> print(printable("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
     """
-    return "".join(c if c.isprintable() else "?" for c in text)
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
+
+
+def printable_lines(text: object) -> str:
+    """Return a text like `printable`, but keep its lines."""
+    return "\n".join(printable(line) for line in str(text).split("\n"))
+
+
+def html_text(text: object) -> str:
+    """Return a text like `printable`, as text in HTML.
+
+    >>> html_text("a < b")
+    'a &lt; b'
+    """
+    return escape(printable(text))
 
 
 def shorten(name: str, width: int) -> str:

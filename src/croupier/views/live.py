@@ -159,7 +159,7 @@ class Live:
             f"{formats.duration(_whole(left))} left" if left is not None else "",
             standing_line(progress),
             spent_line(progress.draws, progress.cost, self._unit),
-            progress.leader,
+            formats.printable(progress.leader),
         )
         self._next = perf_counter() + self._period
 

@@ -8,18 +8,18 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
-from uuid import uuid4
 
 import numpy as np
 
 import croupier
 from croupier.views import formats, plots
+from croupier.views.formats import html_text
 from croupier.views.result_table import html_table
 from croupier.views.summary import Batches, Summary, components
 from croupier.views.table_content import Column, Content, agreements, content, line
+from croupier.views.write_file import write_file
 
 __all__ = ["page", "write"]
 
@@ -117,7 +117,7 @@ def page(
         "<head>",
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{escape(line(summary))}</title>",
+        f"<title>{html_text(line(summary))}</title>",
         f"<style>\n{STYLE}</style>",
         "</head>",
         "<body>",
@@ -131,28 +131,8 @@ def page(
 
 
 def write(path: str | os.PathLike[str], page: str) -> Path:
-    """Write the page at once or not at all, and return its path."""
-    given = Path(path)
-    if given.is_dir():
-        raise IsADirectoryError(
-            f"cannot write the report: {given} is a folder; "
-            f"give a file, such as {given / 'run.html'}"
-        )
-    if not given.parent.is_dir():
-        raise FileNotFoundError(
-            f"cannot write the report {given}: there is no folder {given.parent}; make it first"
-        )
-    target = Path(os.path.realpath(given))  # a link stays one
-    new = target.with_name(f".{uuid4().hex}.new")
-    try:
-        new.write_bytes(page.encode("utf-8", "backslashreplace"))
-        os.replace(new, target)
-    except OSError as error:
-        why = f"cannot write the report: {error.strerror}"
-        raise OSError(error.errno, why, str(given)) from error
-    finally:
-        new.unlink(missing_ok=True)
-    return given
+    """Write the page and return its path: a file at once or not at all, a device as it is."""
+    return write_file(path, page.encode("utf-8", "backslashreplace"), "report")
 
 
 def _answer(summary: Summary, said: Content) -> Iterable[str]:
@@ -160,10 +140,10 @@ def _answer(summary: Summary, said: Content) -> Iterable[str]:
     count = len(summary["runs"]["seeds"]) if "runs" in summary else len(summary["arms"])
     yield "<header>"
     yield f'<p class="faint">croupier: one answer from {formats.count(count, who)}</p>'
-    yield f"<h1>{escape(said.estimate)}</h1>"
-    yield f'<p class="interval">{escape(said.interval)}</p>'
+    yield f"<h1>{html_text(said.estimate)}</h1>"
+    yield f'<p class="interval">{html_text(said.interval)}</p>'
     if "log" in summary and not said.components:
-        yield f"<p>{escape(_itself(summary))}</p>"
+        yield f"<p>{html_text(_itself(summary))}</p>"
     yield "</header>"
 
 
@@ -195,7 +175,7 @@ def _warnings(warnings: Sequence[str]) -> Iterable[str]:
         yield '<section class="warnings">'
         yield f"<h2>{'Warning' if len(warnings) == 1 else 'Warnings'}</h2>"
         yield "<ul>"
-        yield from (f"<li>{escape(warning)}</li>" for warning in warnings)
+        yield from (f"<li>{html_text(warning)}</li>" for warning in warnings)
         yield "</ul>"
         yield "</section>"
 
@@ -204,7 +184,7 @@ def _arms(summary: Summary, said: Content) -> Iterable[str]:
     yield _table("The arms", said.arms, said.shares)
     yield (
         '<p class="faint">share: of the cost; efficiency: '
-        f"{escape(summary['rows']['efficiency'])}; weight: in the estimate.</p>"
+        f"{html_text(summary['rows']['efficiency'])}; weight: in the estimate.</p>"
     )
 
 
@@ -230,7 +210,7 @@ def _picture(summary: Summary, history: Batches) -> Iterable[str]:
     try:
         figures = plots.panels(summary, history)
     except ImportError as error:
-        yield f"<p>No picture: {escape(str(error))}</p>"
+        yield f"<p>No picture: {html_text(str(error))}</p>"
         return
     from croupier.views.inline_svg import inline
 
@@ -295,7 +275,7 @@ def _whole(summary: Summary, plan: Mapping[str, Any]) -> Iterable[str]:
     if "runs" not in summary:  # otherwise it is not the plan of any single run
         yield "<details>"
         yield "<summary>The whole plan, as <code>cr.Plan.from_json</code> reads it</summary>"
-        yield f"<pre><code>{escape(json.dumps(plan, sort_keys=True))}</code></pre>"
+        yield f"<pre><code>{html_text(json.dumps(plan, sort_keys=True))}</code></pre>"
         yield "</details>"
 
 
@@ -321,7 +301,7 @@ def _again(summary: Summary, plan: Mapping[str, Any]) -> Iterable[str]:
             "The draws are the same, with any number of workers, on the same version of numpy and "
             f"the same type of processor; this run ended after {summary['draws']:,} of them."
         )
-    yield f"<p>{escape(text)}</p>"
+    yield f"<p>{html_text(text)}</p>"
 
 
 def _section(title: str, inside: Iterable[str]) -> Iterable[str]:
@@ -331,7 +311,7 @@ def _section(title: str, inside: Iterable[str]) -> Iterable[str]:
 
 def _list(pairs: Iterable[tuple[str, str]]) -> Iterable[str]:
     yield "<dl>"
-    yield from (f"<dt>{escape(term)}</dt><dd>{escape(said)}</dd>" for term, said in pairs)
+    yield from (f"<dt>{html_text(term)}</dt><dd>{html_text(said)}</dd>" for term, said in pairs)
     yield "</dl>"
 
 

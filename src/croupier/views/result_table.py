@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING
 
+from croupier.views.formats import html_text
 from croupier.views.summary import Summary
 from croupier.views.table_content import Column, Content, content, fit
 
@@ -149,17 +149,17 @@ def html(summary: Summary) -> str:
     said = content(summary)
     parts = [
         '<div style="font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums">',
-        f'<div><span style="font-size:1.35em;font-weight:600">{escape(said.estimate)}</span>'
-        f'<span style="margin-left:1.2em">{escape(said.interval)}</span></div>',
-        f'<div style="{_FAINT}">{escape(said.took)}</div>',
+        f'<div><span style="font-size:1.35em;font-weight:600">{html_text(said.estimate)}</span>'
+        f'<span style="margin-left:1.2em">{html_text(said.interval)}</span></div>',
+        f'<div style="{_FAINT}">{html_text(said.took)}</div>',
     ]
     if said.components:
         parts.append(html_table(said.components))
     parts.append(html_table(said.arms, said.shares))
-    parts += [f'<div style="{_FAINT}">{escape(note)}</div>' for note in said.notes]
+    parts += [f'<div style="{_FAINT}">{html_text(note)}</div>' for note in said.notes]
     parts += [
         '<div style="margin-top:4px;padding:2px 8px;border-left:3px solid #E69F00">'
-        f"<b>warning:</b> {escape(warning)}</div>"
+        f"<b>warning:</b> {html_text(warning)}</div>"
         for warning in said.warnings
     ]
     return "\n".join([*parts, "</div>"])
@@ -169,7 +169,7 @@ def html_table(columns: Sequence[Column], bars: Sequence[float] | None = None) -
     """Return a table that sets its own alignment, as notebooks align everything to the right."""
     aligned = [f"text-align:{'right' if c.right else 'left'};{_CELL}" for c in columns]
     head = [
-        f'<th scope="col" style="{style};font-weight:normal;{_FAINT}">{escape(c.title)}</th>'
+        f'<th scope="col" style="{style};font-weight:normal;{_FAINT}">{html_text(c.title)}</th>'
         for c, style in zip(columns, aligned, strict=True)
     ]
     if bars is not None:
@@ -185,7 +185,7 @@ def html_table(columns: Sequence[Column], bars: Sequence[float] | None = None) -
         more = columns[0].rest and i == len(columns[0].cells) - 1
         weight = ";font-weight:600" if i == 0 and bars is not None else ""
         cells = [
-            f'<td style="{style}{weight}">{escape(cell)}</td>'
+            f'<td style="{style}{weight}">{html_text(cell)}</td>'
             for cell, style in zip(row, aligned, strict=True)
         ]
         if bars is not None:

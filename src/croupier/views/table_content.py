@@ -69,13 +69,13 @@ def content(summary: Summary, most_components: int = MOST_COMPONENTS) -> Content
         interval += f" {ends}"
     return Content(
         estimate=estimate,
-        interval=f"{interval}, {way}" if way else interval,
-        took=_took(summary),
+        interval=formats.printable(f"{interval}, {way}" if way else interval),
+        took=formats.printable(_took(summary)),
         components=_components(summary, most_components) if vector else [],
         arms=arms,
         shares=shares,
-        notes=_notes(summary),
-        warnings=list(summary["warnings"]),
+        notes=[formats.printable(note) for note in _notes(summary)],
+        warnings=[formats.printable(warning) for warning in summary["warnings"]],
     )
 
 

@@ -188,6 +188,27 @@ def croupier(*arguments: str, **environment: str) -> subprocess.CompletedProcess
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)
 
 
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_the_page_of_a_stored_run_goes_through_a_pipe(tmp_path: Path, arms: dict[str, Any]) -> None:
+    path = tmp_path / "run.db"
+    cr.estimate(arms, draws=1000, rng=7, store=path)
+    done = croupier("show", str(path), "--html", "/dev/stdout")
+    assert (done.returncode, done.stderr) == (0, b"")
+    said, _, page = done.stdout.partition(b"<!DOCTYPE html>")
+    assert b"finished: draws" in said
+    assert page.endswith(b"</html>\n\nPage: /dev/stdout\n")
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is no /dev/null")
+def test_a_picture_does_not_replace_a_device(tmp_path: Path) -> None:
+    link = tmp_path / "run.png"
+    link.symlink_to("/dev/null")
+    assert invoke(*RUN, "--picture", str(link)).exit_code == 0
+    assert link.is_symlink()
+    assert Path("/dev/null").is_char_device()
+    assert list(tmp_path.iterdir()) == [link]
+
+
 def test_a_pipe_gets_plain_text_even_without_unicode() -> None:
     done = croupier(*RUN, "--no-picture", PYTHONIOENCODING="ascii", COLUMNS="100")
     assert done.returncode == 0

@@ -117,7 +117,10 @@ def test_a_ticket_told_twice_is_refused() -> None:
     table = cr.Allocator(["a", "b"], rng=7)
     batch = table.ask()
     table.tell(batch, [1.0])
-    with pytest.raises(cr.PlanError, match="ticket 0 was told already; no ticket is out"):
+    with pytest.raises(
+        cr.PlanError,
+        match="ticket 0 was told already, and its first answer counts; no ticket is out",
+    ):
         table.tell(batch, [1.0])
     assert table.result().draws == 1
 
@@ -126,7 +129,9 @@ def test_a_ticket_told_twice_out_of_order_is_refused() -> None:
     table = cr.Allocator(["a", "b"], rng=7, width=2)
     first, second = table.ask(), table.ask()
     table.tell(second, [1.0])
-    message = "ticket 1 was told already; the tickets that are out are 0"
+    message = (
+        "ticket 1 was told already, and its first answer counts; the tickets that are out are 0"
+    )
     with pytest.raises(cr.PlanError, match=message):
         table.tell(second, [1.0])
     table.tell(first, [1.0])
@@ -159,6 +164,88 @@ def test_draws_that_are_no_draws_are_refused_and_may_be_told_again(bad: Any) -> 
         table.tell(batch, bad)
     table.tell(batch, [1.0])
     assert table.result().draws == 1
+
+
+@pytest.mark.parametrize("batch", ["growing", "one"])
+def test_a_lost_ticket_is_asked_for_again_with_the_same_bits(batch: str) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, policy="ucb1", bounds=[(-9, 9)] * 2, batch=batch)
+    play(table, 5)
+    lost = table.ask()
+    again = table.ask_lost(lost.ticket)
+    assert again == lost
+    assert again.rng().random() == lost.rng().random()
+    table.tell(again, draws_of(again))
+    with pytest.raises(cr.PlanError, match="ticket 5 was told already, and its first answer count"):
+        table.tell(lost, draws_of(lost))
+    with pytest.raises(cr.PlanError, match=r"ticket 5 was told already, .*no ticket is out"):
+        table.ask_lost(5)
+    assert int(table.result().history.size[-1]) == lost.size
+
+
+def test_a_lost_ticket_keeps_the_state_of_the_arm_that_it_was_asked_with() -> None:
+    class Counts:
+        def start(self) -> int:
+            return 0
+
+        def draw(self, rng: Any, size: int, state: int) -> Any:
+            raise NotImplementedError
+
+        def learn(self, state: int, extra: int) -> int:
+            return state + extra
+
+    table = cr.Allocator(["a"], rng=7, width=2, learners={"a": Counts()})
+    first, lost = table.ask(), table.ask()
+    table.tell(first, cr.Draws(np.ones(first.size), extra=1))
+    assert table.ask().state == 1
+    assert table.ask_lost(1) == lost
+    assert lost.state == 0
+
+
+@pytest.mark.parametrize("ticket", [5, -1])
+def test_a_ticket_that_was_never_asked_for_cannot_be_lost(ticket: int) -> None:
+    table = cr.Allocator(["a", "b"], rng=7)
+    table.ask()
+    with pytest.raises(cr.PlanError, match=f"ticket {ticket} was never asked for; .* out are 0"):
+        table.ask_lost(ticket)
+    with pytest.raises(cr.PlanError, match="ticket must be the number of a ticket, got 'first'"):
+        table.ask_lost("first")  # type: ignore[arg-type]
+
+
+def test_a_full_table_says_how_to_get_a_lost_ticket_again() -> None:
+    table = cr.Allocator(["a", "b"], rng=7)
+    table.ask()
+    with pytest.raises(cr.PlanError, match=r"ask_lost\(ticket\) returns the batch of a ticket"):
+        table.ask()
+
+
+@pytest.mark.parametrize("batch", ["growing", "one"])
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        (0, r"tell needs the batch that ask returned, got 0: table.ask_lost\(0\) returns"),
+        (3, r"got 3: table.ask_lost\(ticket\) returns .*the tickets that are out are 0"),
+        ("a", "tell needs the batch that ask returned, got 'a'"),
+        ((0, "a", 1), r"tell needs the batch that ask returned, got \(0, 'a', 1\)"),
+        (None, "got None: then ask had no batch to give; the tickets that are out are 0"),
+    ],
+)
+def test_what_is_no_batch_cannot_be_told(told: Any, message: str, batch: str) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, policy="ucb1", bounds=[(-9, 9)] * 2, batch=batch)
+    asked = table.ask()
+    with pytest.raises(cr.PlanError, match=message):
+        table.tell(told, [1.0])
+    table.tell(asked, [1.0])
+    assert table.result().draws == 1
+
+
+def test_values_of_another_length_are_counted_in_the_error() -> None:
+    table = cr.Allocator(["a"], rng=7, batch=4)
+    asked = table.ask()
+    message = "arm 'a', ticket 0: 3 values were told, but the batch has 4 draws: tell all of them"
+    for values in ([1.0] * 3, np.ones((3, 2)), cr.Draws([1.0] * 3)):
+        with pytest.raises(cr.ArmError, match=message):
+            table.tell(asked, values)
+    assert [batch.ticket for batch in table.out] == [0]
 
 
 @pytest.mark.parametrize("unit", ["cost", "seconds"])

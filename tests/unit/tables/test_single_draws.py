@@ -410,7 +410,8 @@ def test_errors_are_the_same_fast(kind: str, after: int, owner: str) -> None:
             seen.append((type(error), str(error), repr(getattr(error, "value", None))))
             table.tell(batch, [0.5])
         with pytest.raises(
-            cr.PlanError, match=f"ticket {after} was told already; no ticket is out"
+            cr.PlanError,
+            match=f"ticket {after} was told already, and its first answer counts; no ticket is out",
         ):
             table.tell(batch, [0.5])
         with pytest.raises(cr.PlanError, match="ticket 99 was never asked for; no ticket is out"):
@@ -441,7 +442,7 @@ def test_another_batch_under_the_same_ticket_is_refused_fast() -> None:
 # -- interrupts
 
 ROOMS = {
-    "croupier.tables.single_draws", "croupier.tables.allocator", "croupier.tables.independent",
+    "croupier.tables.single_draws", "croupier.running.allocator", "croupier.tables.independent",
     "croupier.tables.arm_books", "croupier.tables.books", "croupier.tables.tickets",
     "croupier.data.ledger", "croupier.data.history", "croupier.data.extremes",
     "croupier.policies.payoffs", "croupier.policies.bounded", "croupier.policies.base",

@@ -75,7 +75,10 @@ def test_what_was_not_asked_for_is_refused_and_nothing_changes(
         tickets.arrive(told)
     tickets.arrive(outcome(0))
     assert [one.ticket for one in tickets.in_order()] == [0]
-    with pytest.raises(cr.PlanError, match="ticket 0 was told already; no ticket is out"):
+    with pytest.raises(
+        cr.PlanError,
+        match="ticket 0 was told already, and its first answer counts; no ticket is out",
+    ):
         tickets.arrive(outcome(0))
 
 

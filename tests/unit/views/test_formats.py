@@ -101,7 +101,23 @@ def test_shortened_names_fit_and_keep_both_ends() -> None:
 
 
 def test_a_name_cannot_smuggle_control_characters_into_a_terminal() -> None:
-    assert formats.shorten("a\x1b[31m\nb", 20) == "a?[31m?b"
+    assert formats.shorten("a\x1b[31m\nb", 20) == r"a\x1b[31m\nb"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mb\nc", r"a\x1b[31mb\nc"),
+        ("\x07\x08\r\t\x7f\x9b", r"\x07\x08\r\t\x7f\x9b"),
+        ("\u202eevil\u2066\u2028", r"\u202eevil\u2066\u2028"),  # turns the direction, ends a line
+        ("\udc80 \U000e0001", r"\udc80 \U000e0001"),
+        ("naïve 漢 ± 🎲 \\n", "naïve 漢 ± 🎲 \\n"),
+    ],
+)
+def test_control_characters_are_shown_as_escapes(text: str, shown: str) -> None:
+    assert formats.printable(text) == shown
+    assert formats.printable(shown) == shown
+    assert formats.printable_lines(f"{text}\nnext") == formats.printable_lines(text) + "\nnext"
 
 
 @pytest.mark.parametrize(

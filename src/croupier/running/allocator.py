@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 from numpy.typing import ArrayLike
 
@@ -19,12 +21,17 @@ from croupier.estimates.combiners import Combiner, Stratified, as_combiner, name
 from croupier.estimates.intervals import Anytime, FixedSize, Interval
 from croupier.policies import MCUCB, Policy, as_policy, describe
 from croupier.results.result import Result
+from croupier.running.table_log import TableLog
+from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
 from croupier.tables.single_draws import SingleDraws
 from croupier.tables.strata import strata_of
 from croupier.tables.tickets import Tickets, few
+
+if TYPE_CHECKING:
+    from croupier.store.log import Store
 
 __all__ = ["Allocator"]
 
@@ -42,6 +49,11 @@ class Allocator:
     the order of arrival does not matter. With `width` 1, ask and tell alternate. With a larger
     `width`, that many batches may be out. With `batch="one"`, an index bandit takes a few
     microseconds per draw, because the draws are booked later, when the table is read.
+
+    With `store`, a path or a `Store`, the table survives the end of the process. Every batch is in
+    the file before it is handed out, and every outcome before it counts. A table that is made
+    again with the same arguments continues where it was, and the batches that were out are out
+    again: see `out` and `ask_lost`. `close` frees the file; so does the end of a `with` block.
 
     >>> import numpy as np
     >>> table = Allocator(["rough", "fine"], rng=7)
@@ -65,8 +77,10 @@ class Allocator:
         anytime: bool = False,
         interval: Interval | None = None,
         learners: Mapping[str, Learner] | None = None,
+        store: str | os.PathLike[str] | Store | None = None,
         **settings: Any,
     ) -> None:
+        self._log = None if store is None else TableLog(store)
         if isinstance(arms, Plan):
             own = {"rng": rng, "weights": weights, **settings}
             if given := [name for name, value in own.items() if value is not None]:
@@ -80,6 +94,10 @@ class Allocator:
             chosen = as_policy(policy or ("auto" if weights is None else MCUCB.name))
             plan = _plan(arms, rng, chosen, combine, weights, settings)
             combiner = _combiner(plan, combine)
+        if self._log is not None:
+            whole = isinstance(arms, Plan)
+            seed, width = whole or rng is not None, whole or settings.get("width") is not None
+            plan = self._log.plan_for(plan, seed=seed, width=width)
         self.plan = plan
         self._table = IndependentArms(
             plan,
@@ -89,6 +107,10 @@ class Allocator:
             learners=learners,
         )
         self._single: SingleDraws | None = None
+        if self._log is not None:
+            weakref.finalize(self, self._log.close)  # also at the end of the process
+            self._log.begin(self._table, set(learners or ()))
+            return
         looks = learners or self._table.interval.looking
         if not looks and SingleDraws.fit(plan, chosen, self._table.policy_state):
             self._single = SingleDraws(self._table)
@@ -151,7 +173,27 @@ class Allocator:
             batch = self._single.ask()
             if batch is not None:
                 return batch
-        return self._seated().ask(draws_left, cost_left)
+        table = self._seated()
+        if self._log is None:
+            return table.ask(draws_left, cost_left)
+        self._log.check_usable()
+        batch = table.ask(draws_left, cost_left)
+        if batch is not None:
+            self._log.asked(table)
+        return batch
+
+    def ask_lost(self, ticket: int) -> Batch:
+        """Return the batch of a ticket that is out once more, to send it out again.
+
+        It has the same ticket, arm, size, seed and state, so its draws have the same bits. If both
+        answers come back, the first one counts, and the second is refused. A ticket cannot be
+        withdrawn: nobody knows whether it was lost because of its values, and then the answer
+        would be biased without it.
+        """
+        batch = self.tickets.lost(ticket_of(ticket))
+        if self._log is not None:
+            self._log.asked(self._table)
+        return batch
 
     @overload
     def tell(self, batch: Outcome) -> None: ...
@@ -168,15 +210,24 @@ class Allocator:
         """Take the draws of a batch that was asked for. Batches may arrive in any order.
 
         `costs` is one number per draw, or one number for all draws, in the unit of the plan.
-        Leave it out if every draw costs 1.
+        Leave it out if every draw costs 1. A second answer for the same ticket is refused with a
+        PlanError: the first one counts.
         """
         if (single := self._single) is not None and costs is None and single.tell(batch, values):
             return
         table = self._seated()
+        if not isinstance(batch, Batch | Outcome):
+            raise PlanError(no_batch(batch, table.tickets))
         if not isinstance(batch, Outcome):
             asked = table.tickets.asked_for(batch)
             batch = self._outcome(asked, self._draws(values, costs))
-        table.tell(batch)
+        if self._log is None:
+            table.tell(batch)
+            return
+        table.tickets.asked_for(batch)
+        table.known.check_components(batch)
+        table.tell(self._log.keep(batch))
+        self._log.told(table, batch.ticket)
 
     def _draws(self, values: ArrayLike | Draws | None, costs: ArrayLike | None) -> Draws:
         if isinstance(values, Draws):
@@ -198,11 +249,28 @@ class Allocator:
                 ticket=asked.ticket,
             )
         chunks = chunks_of(asked, draws, log=self.plan.log)
-        return outcome_of(self.plan, asked, chunks, digest=self.digest)
+        try:
+            return outcome_of(self.plan, asked, chunks, digest=self.digest)
+        except ArmError:
+            check_length(asked, draws.log_values if self.plan.log else draws.values)
+            raise
 
     def ask_again(self, outcome: Outcome) -> Batch:
         """Return the batch of a stored outcome, as the batch of the next ticket."""
         return self._seated().ask_again(outcome)
+
+    # -- the store
+
+    def close(self) -> None:
+        """Close the store and free its lock. The result can still be read."""
+        if self._log is not None:
+            self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # -- what is known
 

@@ -1,0 +1,85 @@
+"""Write a page or a picture: at once or not at all, and never in place of a device."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+from uuid import uuid4
+
+__all__ = ["write_file"]
+
+
+def write_file(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
+    """Write a file and return its path; `what` is the word for it in an error message.
+
+    A regular file is replaced at once or not at all; a link stays a link, and the file that it
+    leads to is replaced. A pipe or a device such as /dev/stdout is written to, never replaced.
+    """
+    given = Path(path)
+    if given.is_dir():
+        raise IsADirectoryError(
+            f"cannot write the {what}: {given} is a folder; "
+            f"give a file, such as {given / 'run.html'}"
+        )
+    if not given.parent.is_dir():
+        raise FileNotFoundError(
+            f"cannot write the {what} {given}: there is no folder {given.parent}; make it first"
+        )
+    try:
+        if (handle := _own_handle(given)) is not None:
+            _write_to(os.dup(handle), content)
+        elif _replaceable(given):
+            _replace(Path(os.path.realpath(given)), content)
+        else:
+            _write_to(os.open(given, os.O_WRONLY), content)
+    except OSError as error:
+        why = f"cannot write the {what}: {error.strerror}"
+        raise OSError(error.errno, why, str(given)) from error
+    return given
+
+
+def _replaceable(path: Path) -> bool:
+    """Tell whether a path leads to a regular file, or to nothing yet."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return True
+    if stat.S_ISBLK(mode):
+        raise OSError(None, "it is a disk, and writing would damage it")
+    return stat.S_ISREG(mode)
+
+
+def _replace(target: Path, content: bytes) -> None:
+    new = target.with_name(f".{uuid4().hex}.new")
+    try:
+        new.write_bytes(content)
+        os.replace(new, target)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def _write_to(handle: int, content: bytes) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()  # what was printed before the page comes before the page
+    with open(handle, "wb") as file:
+        file.write(content)
+
+
+def _own_handle(path: Path) -> int | None:
+    """Return the number of the open file of this process that a path such as /dev/stdout leads to.
+
+    A copy of the number is used. To open the path would fail for a socket, and would write from
+    the start of a file that the shell has opened.
+    """
+    homes = (Path(os.path.realpath("/proc/self/fd")), Path("/dev/fd"))
+    for _ in range(40):  # links may lead in a circle
+        here = Path(os.path.realpath(path.parent)) / path.name
+        if here.parent in homes and here.name.isdigit():
+            return int(here.name)
+        if not here.is_symlink():
+            return None
+        path = here.parent / os.readlink(here)
+    return None
