@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ from tests.faults import test_store_damaged as damaged
 from tests.faults import test_store_forged as forged
 from tests.faults.driver import drive, fine, rough, run
 
-#: The system calls that change a file.
-CALLS = ("pwrite64", "fdatasync", "unlink", "rename", "ftruncate", "write", "close", "mmap")
+#: The system calls that change a file, the rare ones first.
+CALLS = ("rename", "write", "ftruncate", "mmap", "unlink", "fdatasync", "close", "pwrite64")
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,10 +136,12 @@ def killed_at_a_moment(folder: Path, mode: str, tries: int, whole: Any) -> Itera
 
 def killed_at_a_system_call(folder: Path, mode: str, tries: int, whole: Any) -> Iterator[str]:
     """Kill the run at a system call on the files of the store: at every n-th, of every kind."""
-    each = -(-tries // len(CALLS))
+    done = 0
     ends = ("", "-wal", "-journal", "-shm", "-writer", ".new", ".new-journal")
     for call in CALLS:
-        for number in range(1, each + 1):
+        for number in count(1):
+            if done >= tries:
+                return
             path = folder / f"{call}-{number}.db"
             files = [part for end in ends for part in ("-P", f"{path}{end}")]
             strace = ["strace", "-f", "-o", os.devnull, *files]
@@ -147,6 +150,7 @@ def killed_at_a_system_call(folder: Path, mode: str, tries: int, whole: Any) -> 
             child = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
             if b"finished" in child.stdout:
                 break  # there are no more calls of this kind
+            done += 1
             clear_dot_locks(path)
             yield after_a_kill(path, whole)
 
