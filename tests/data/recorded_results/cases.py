@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy import stats
 
 import croupier as cr
@@ -290,10 +291,11 @@ def digest(*arrays: Any) -> str:
 
 
 def processor() -> str:
-    """Return what the last bits of a few functions are on this machine."""
+    """Return what the last bits of a few functions are here: a matter of processor and versions."""
     x = np.linspace(0.1, 3.0, 1000)
     table = np.outer(x[:40], x[:40]) + np.eye(40)
-    return digest(np.exp(x), np.log(x), np.sin(x), x @ x, table @ table, np.linalg.inv(table))
+    bits = digest(np.exp(x), np.log(x), np.sin(x), x @ x, table @ table, np.linalg.inv(table))
+    return f"{bits}, numpy {np.__version__}, scipy {scipy.__version__}"
 
 
 def record_of(result: Any) -> dict[str, Any]:
