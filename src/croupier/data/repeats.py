@@ -7,19 +7,18 @@ draws have no draw in common. If they do, one of them is a copy, or a part of on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
 
-__all__ = ["Repeats"]
+__all__ = ["Copies", "Repeats"]
 
 #: A batch with fewer draws than this says too little.
 _LEAST: Final = 8
 
-#: A batch is a copy if it shares this many of its draws with one earlier batch, and this part.
+#: A batch is a copy if it shares this many of its draws with another batch, and this part.
 _SHARED: Final = 4
 _PART: Final = 0.25
 
@@ -29,89 +28,78 @@ _DISCRETE: Final = 0.02
 #: A few single values may come again and again, such as the payoff 0 of an option.
 _ATOMS: Final = 3
 
-#: This many draws of an arm are remembered at most.
-_REMEMBERED: Final = 20_000
+#: The draws of this many batches of an arm are remembered.
+_REMEMBERED: Final = 2_000
+
+
+class Copies(NamedTuple):
+    """How many of an arm's batches share draws with an earlier one, and the tickets of one pair."""
+
+    copies: int
+    batches: int
+    first: tuple[int, int] | None
 
 
 class Repeats:
-    """The draws that the outcomes of one arm carried, and which batches had them before.
-
-    `copies` is the number of batches that share draws with an earlier one, out of `batches`;
-    `first` are the tickets of one such pair.
+    """The draws that the outcomes of one arm carried. They are compared when somebody asks.
 
     >>> repeats = Repeats()
     >>> for ticket in range(3):
     ...     repeats.add(ticket, np.random.default_rng(0).random((20, 1)))
-    >>> repeats.copies, repeats.first
-    (2, (0, 1))
+    >>> repeats.found()
+    Copies(copies=2, batches=3, first=(0, 1))
     """
 
     def __init__(self) -> None:
-        self.batches = self.copies = 0
-        self.first: tuple[int, int] | None = None
-        self._drawn = self._tied = 0
-        self._atoms: list[float] = []
-        self._values: dict[float, int] = {}
+        self._tickets: list[int] = []
+        self._draws: list[Floats] = []
 
     def add(self, ticket: int, extremes: Floats) -> None:
-        """Look at the draws that one outcome carries, (n, d): at their first component."""
-        if len(extremes) < _LEAST:
-            return
-        values, counts = np.unique(extremes[:, 0], return_counts=True)
-        often = counts > 1
-        if often.any():
-            self._tie(values[often], int(counts[often].sum()))
-        self.batches += 1
-        self._drawn += len(extremes)
-        single: list[float] = values[~often].tolist()
-        self._compare(ticket, [value for value in single if value not in self._atoms])
+        """Remember the draws that one outcome carries, (n, d): their first component."""
+        if len(extremes) >= _LEAST and len(self._tickets) < _REMEMBERED:
+            self._tickets.append(ticket)
+            self._draws.append(extremes[:, 0])
 
-    def _tie(self, values: NDArray[np.float64], draws: int) -> None:
-        """Note values that came more than once in a batch: a few of them are atoms."""
-        new = [value for value in values.tolist() if value not in self._atoms]
-        if len(self._atoms) + len(new) <= _ATOMS:
-            self._atoms += new
-        else:
-            self._tied += draws
-
-    def _compare(self, ticket: int, values: list[float]) -> None:
-        known = self._values
-        before: dict[int, int] = {}
-        for value in values:
-            if (earlier := known.get(value)) is not None:
-                before[earlier] = before.get(earlier, 0) + 1
-        if before:
-            earlier, shared = max(before.items(), key=lambda pair: pair[1])
-            if shared >= max(_SHARED, _PART * len(values)):
-                self.copies += 1
-                self.first = self.first or (earlier, ticket)
-        if len(known) < _REMEMBERED:
-            for value in values:
-                known.setdefault(value, ticket)
-
-    @property
-    def found(self) -> bool:
-        """Whether the arm returns copies of its draws, and is not simply discrete."""
-        return self.copies > 0 and self._tied <= _DISCRETE * self._drawn
+    def found(self) -> Copies:
+        """Compare all batches with each other; no copies if the arm is simply discrete."""
+        batches = len(self._draws)
+        if batches < 2:
+            return Copies(0, batches, None)
+        value = np.concatenate(self._draws)
+        batch = np.repeat(np.arange(batches), [len(draws) for draws in self._draws])
+        order = np.lexsort((batch, value))
+        value, batch = value[order], batch[order]
+        equal = value[1:] == value[:-1]
+        tied = equal & (batch[1:] == batch[:-1])
+        atoms = np.unique(value[1:][tied])
+        if len(atoms) > _ATOMS and tied.sum() > _DISCRETE * len(value):
+            return Copies(0, batches, None)
+        shared = equal & ~tied & ~np.isin(value[1:], atoms)
+        if np.count_nonzero(shared) < _SHARED:
+            return Copies(0, batches, None)
+        pairs, counts = np.unique(
+            batch[:-1][shared] * batches + batch[1:][shared], return_counts=True
+        )
+        earlier, later = np.divmod(pairs, batches)
+        sizes = np.array([len(draws) for draws in self._draws])
+        copied = counts >= np.maximum(_SHARED, _PART * np.minimum(sizes[earlier], sizes[later]))
+        if not copied.any():
+            return Copies(0, batches, None)
+        one, other = int(earlier[copied][0]), int(later[copied][0])
+        first = (self._tickets[one], self._tickets[other])
+        return Copies(len(np.unique(later[copied])), batches, first)
 
     # -- to and from a snapshot
 
     def state(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return {
-            "counts": (self.batches, self.copies, self._drawn, self._tied),
-            "first": self.first,
-            "atoms": list(self._atoms),
-            "values": np.array(list(self._values)),
-            "tickets": np.array(list(self._values.values()), np.int64),
-        }
+        return {"tickets": list(self._tickets), "draws": list(self._draws)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Repeats:
         """Return what `state` returned."""
         repeats = cls()
-        repeats.batches, repeats.copies, repeats._drawn, repeats._tied = state["counts"]
-        repeats.first, repeats._atoms = state["first"], list(state["atoms"])
-        pairs = zip(state["values"].tolist(), state["tickets"].tolist(), strict=True)
-        repeats._values = dict(pairs)
+        repeats._tickets, repeats._draws = list(state["tickets"]), list(state["draws"])
+        if len(repeats._tickets) != len(repeats._draws):
+            raise ValueError("not the draws of as many tickets")
         return repeats

@@ -33,8 +33,9 @@ def dependence_warnings(
 ) -> list[str]:
     """Return a warning for every arm whose draws are not independent, as far as can be seen."""
     found = []
-    for arm, seen in repeats.items():
-        if seen.found and seen.first is not None:
+    for arm, remembered in repeats.items():
+        seen = remembered.found()
+        if seen.first is not None:
             one, other = seen.first
             found.append(
                 f"arm {names[arm]!r} repeats its draws: {seen.copies} of {seen.batches} batches "

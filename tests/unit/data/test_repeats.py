@@ -132,8 +132,9 @@ def test_what_was_seen_survives_a_snapshot() -> None:
     for ticket, part in enumerate([*parts, np.zeros((9, 1)), parts[2]]):
         seen.add(ticket, part)
     again = Repeats.from_state(seen.state())
-    assert vars(again) == vars(seen)
-    assert (again.copies, again.first) == (1, (2, 6))
+    assert again.found() == seen.found() == (1, 7, (2, 6))
+    with pytest.raises(ValueError, match="as many tickets"):
+        Repeats.from_state({"tickets": [1], "draws": []})
 
 
 def test_the_spread_of_batches_is_one_for_independent_draws() -> None:
