@@ -66,6 +66,9 @@ class Repeats:
         if batches < 2:
             return Copies(0, batches, None)
         value = np.concatenate(self._draws)
+        ordered = np.sort(value)
+        if np.count_nonzero(ordered[1:] == ordered[:-1]) < _SHARED:
+            return Copies(0, batches, None)  # nearly all arms: nothing comes twice
         batch = np.repeat(np.arange(batches), [len(draws) for draws in self._draws])
         order = np.lexsort((batch, value))
         value, batch = value[order], batch[order]
