@@ -100,8 +100,10 @@ class Repeats:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Repeats:
-        """Return what `state` returned."""
+        """Return what `state` returned; nothing is known from a snapshot of an earlier form."""
         repeats = cls()
+        if "counts" in state:
+            return repeats
         repeats._tickets, repeats._draws = list(state["tickets"]), list(state["draws"])
         if len(repeats._tickets) != len(repeats._draws):
             raise ValueError("not the draws of as many tickets")

@@ -16,7 +16,7 @@ from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.estimates.intervals import INTERVALS
 from croupier.store import first_schema
-from croupier.store.database import VERSION, Database, checksum, salt_of
+from croupier.store.database import Database, checksum, salt_of
 from croupier.store.outcome_rows import COLUMNS, DETAILS, Records
 from croupier.store.store_errors import all_is_damage
 from croupier.views.formats import printable
@@ -151,9 +151,9 @@ def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Ou
 def snapshot_in(database: Database) -> Mapping[str, str] | None:
     """Return the last snapshot, its parts still encoded; None if there is none.
 
-    Snapshots of earlier schemas have another form: such a run is told everything again.
+    Snapshots of the first schema have another form: such a run is told everything again.
     """
-    if database.version != VERSION:
+    if database.version == 1:
         return None
     rows = database.rows("SELECT * FROM snapshots ORDER BY ticket DESC LIMIT 1")
     for ticket, content, stored in rows:
