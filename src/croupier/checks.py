@@ -22,6 +22,7 @@ __all__ = [
     "positive",
     "range_of",
     "seed_of",
+    "share_of",
     "shares_of",
     "unique_names",
     "weights_of",
@@ -81,6 +82,14 @@ def fraction_of(name: str, value: object) -> float:
     number = _number(name, value)
     if not 0 < number < 1:
         raise PlanError(f"{name} must lie between 0 and 1, got {value!r}")
+    return number
+
+
+def share_of(name: str, value: object) -> float:
+    """Return a number of at least 0 and below 1."""
+    number = _number(name, value)
+    if not 0 <= number < 1:
+        raise PlanError(f"{name} must be at least 0 and below 1, got {value!r}")
     return number
 
 

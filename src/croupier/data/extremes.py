@@ -98,6 +98,11 @@ class Tail:
         self._high = np.maximum(self._high, kept[:, half:].min(axis=1).max(axis=0))
         self._incomplete = []
 
+    def ends(self) -> Floats:
+        """Return the lowest and the highest inspected draw of each component, (2, d)."""
+        values = np.concatenate(self._parts)
+        return np.array((values.min(axis=0), values.max(axis=0)))
+
     def shape(self) -> Floats:
         """Return the Pareto shape of each component's heavier end; NaN if it is not known."""
         if self.inspected < _LEAST_DRAWS:

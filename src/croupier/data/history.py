@@ -69,6 +69,7 @@ class History:
         names: tuple[str, ...],
         look_back: LookBack | None = None,
         *,
+        first: int = 0,
         measured: bool = False,
         log: bool = False,
     ) -> None:
@@ -76,6 +77,7 @@ class History:
         self.scalar = True
         self.looks: Curve | None = None
         self._look_back = look_back
+        self._first = first
         self._measured = measured
         self._log = log
         self._rows = 0
@@ -216,12 +218,15 @@ class History:
 
     def ledger(self) -> Ledger:
         """Return the ledger of these batches, booked again in their order."""
-        ledger = self._empty()
+        ledger = self.empty_ledger()
         self._book(ledger, 0, self._rows)
         return ledger
 
-    def _empty(self) -> Ledger:
-        return Ledger(len(self.names), measured=self._measured, positive=self._log)
+    def empty_ledger(self) -> Ledger:
+        """Return a ledger of the same arms, without any batch."""
+        return Ledger(
+            len(self.names), first=self._first, measured=self._measured, positive=self._log
+        )
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN if none was.
@@ -259,7 +264,7 @@ class History:
             return _latest(self.looks, rows)
         if self._look_back is None:
             raise PlanError("this history has no estimates: use the history of a result")
-        ledger = self._empty()
+        ledger = self.empty_ledger()
         values, halves, start = [], [], 0
         with arithmetic(self._log):
             for stop in rows + 1:

@@ -102,9 +102,15 @@ class Ledger:
     discounts what is due to the call and not to the draw. For that, `largest` is an arm's largest
     batch, `pace` its least cost per draw in any batch and `pace_before` in any smaller one,
     `telling` how many of its calls were long enough to tell the cost of a draw.
+
+    `first` is the number of draws that every arm got before anything was known about it: they do
+    not make an arm the leader.
     """
 
-    def __init__(self, arms: int, *, measured: bool = False, positive: bool = False) -> None:
+    def __init__(
+        self, arms: int, *, first: int = 0, measured: bool = False, positive: bool = False
+    ) -> None:
+        self.first = first
         self.measured = measured
         self.positive = positive
         self.origin: Floats | None = None
@@ -153,7 +159,7 @@ class Ledger:
     @classmethod
     def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
         """Return the ledger with these ``vars``; `like` has the same number of arms."""
-        ledger = cls(len(like), measured=like.measured, positive=like.positive)
+        ledger = cls(len(like), first=like.first, measured=like.measured, positive=like.positive)
         for name, mine in vars(ledger).items():
             its = state[name]
             # Of an array only the last axis, the components, may be another.
@@ -223,6 +229,31 @@ class Ledger:
     def price_error(self) -> Floats:
         """Relative standard error of the mean reported cost of a draw; every arm must have two."""
         return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
+
+    @property
+    def preferred(self) -> Floats:
+        """The cost that was spent on each arm beyond its first draws: what a policy chose."""
+        draws = np.maximum(self.count, 1)
+        return np.asarray(self.cost * np.maximum(draws - self.first, 0.0) / draws)
+
+    @property
+    def leader(self) -> int:
+        """The arm that the policy preferred: the arm with the most cost beyond its first draws.
+
+        An expensive arm does not lead by its first draws alone. If no arm was drawn beyond them,
+        the arm with the most cost leads.
+        """
+        preferred = self.preferred
+        return int((preferred if preferred.any() else self.cost).argmax())
+
+    @property
+    def is_led(self) -> bool:
+        """Whether the leader has had at least half a draw per arm beyond its first draws.
+
+        With a few draws of each of many arms, no arm is preferred yet. The leader is then only the
+        arm whose first draws were most alike by chance, and no variance is known well.
+        """
+        return bool(self.count[self.leader] - self.first >= len(self) / 2)
 
     @property
     def scale(self) -> Scale:
@@ -337,7 +368,7 @@ class Ledger:
         self.pace = np.minimum(self.pace, other.pace)
         self.pace_before = np.minimum(self.pace_before, other.pace_before)
         self._even &= other._even
-        for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
+        for name in ("first", "count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]

@@ -16,6 +16,7 @@ from croupier.checks import (
     names_of,
     range_of,
     seed_of,
+    share_of,
     weights_of,
 )
 from croupier.errors import PlanError
@@ -41,7 +42,8 @@ class Plan:
     (the weights of strata, for example). `policy` is ``{"name": ..., parameters}``. `combine` is
     the name of a combiner. `first` is the number of draws that every arm gets before a policy may
     prefer one. If `batch` is a number, the first call of every arm makes that many draws. With
-    `log` the arms return logs of draws, and `bounds` are the bounds of the logs.
+    `log` the arms return logs of draws, and `bounds` are the bounds of the logs. `audit` is the
+    share of the budget that may go to the test of agreement.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -67,6 +69,7 @@ class Plan:
     bounds: tuple[Range | None, ...] = ()
     cost_bounds: tuple[Range | None, ...] = ()
     log: bool = False
+    audit: float = 0.0
     table: str = "independent"
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
@@ -92,6 +95,7 @@ class Plan:
         self._set("first", count_of("first", self.first))
         self._set("keep_values", bool(self.keep_values))
         self._set("log", bool(self.log))
+        self._set("audit", share_of("audit", self.audit))
         self._set("versions", self._per_arm("versions", _version))
         self._set("bounds", self._per_arm("bounds", partial(range_of, logs=self.log)))
         self._set("cost_bounds", self._per_arm("cost_bounds", range_of))

@@ -72,18 +72,23 @@ def inverse_variance(ledger: Ledger) -> Floats:
 def guarded(ledger: Ledger) -> Floats:
     """Weight by inverse variance relative to the leading arm, with care for unsure variances.
 
-    The leader L is the arm with the most cost spent. If an arm looks worse than the leader, 1.5
-    standard errors are subtracted from its log-variance. If its mean disagrees with the mean of
-    the leader, its variance is increased. No arm counts for more per cost than the leader:
+    The leader L is the arm with the most cost spent beyond its first draws. If an arm looks worse
+    than the leader, 1.5 standard errors are subtracted from its log-variance. If its mean disagrees
+    with the mean of the leader, its variance is increased. No arm counts for more per cost than the
+    leader:
 
     - V_k = s2_k, or max(s2_L, s2_k exp(-1.5 sqrt(2/df_k + 2/df_L))) where s2_k > s2_L;
     - V_k >= n_k max(|x_k - x_L| - 2 sqrt(s2_L/n_L), 0)^2/4; an arm that never varied has max V;
     - weight_k ~ n_k min(d_k/d_L, s2_L/V_k), weight_L ~ n_L.
 
-    If the leader has not varied, the weights are those of `mean`.
+    If the leader has not varied, the weights are those of `mean`. They also are if no arm really
+    leads (`Ledger.is_led`), after a few draws of each of many arms: weights by their variances
+    would then pick those arms whose draws are alike by chance.
     """
     n = ledger.count[:, None]
-    leader = int(ledger.cost.argmax())
+    if not ledger.is_led:
+        return mean(ledger)
+    leader = ledger.leader
     s2, x = ledger.variance, ledger.mean
     s2_leader = s2[leader]
     spread = 2 / ledger.df
@@ -190,12 +195,17 @@ def _alone(ledger: Ledger, arm: int) -> Pooled:
 
 
 def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
-    """Combine the arms: q = sum a_k, a_k = w_k^2 [s2_k + (x_k - muhat)^2]/n_k.
+    """Combine the arms: q = sum a_k, with a_k = u_k^2 [M2_k + n_k (x_k - muhat)^2]/(1 - u_k).
 
-    The squared distance counts the error that the variances miss when the arms disagree. The
-    effective degrees of freedom are q^2 / sum(a_k^2/df_k) (Welch-Satterthwaite). Strata have
-    different means, so the distance is left out for them. Their error is not known until each
-    stratum was drawn twice.
+    u_k = w_k/n_k is the weight of one draw of the arm. So q adds up the squared distances of all
+    draws from the estimate, each with the square of its weight. The factor 1/(1 - u_k) makes it
+    unbiased for equal draws (MacKinnon and White, J. Econometrics 29, 1985: HC2). With equal
+    weights, q is the sample variance of all draws over their number. The distance of the means
+    counts the error that the variances miss when the arms disagree.
+
+    Strata have different means, so their error is a_k = w_k^2 s2_k/n_k. It is not known until each
+    stratum was drawn twice. The effective degrees of freedom are q^2/sum(a_k^2/df_k)
+    (Welch-Satterthwaite).
     """
     alone = getattr(combiner, "leaves_all_to_a_single_arm", False)
     if alone and np.count_nonzero(ledger.count) == 1:
@@ -217,7 +227,12 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     n = np.maximum(ledger.count, 1)[:, None]
     muhat = (weights * x).sum(axis=0)
     shared = getattr(combiner, "shared_mean", True)
-    a = np.square(weights) * (s2 + np.square(x - muhat) if shared else s2) / n
+    if shared:
+        one = weights / n
+        squares = (n - 1) * s2 + n * np.square(x - muhat)
+        a = np.square(one) * squares / np.maximum(1 - one, 0.5)
+    else:
+        a = np.square(weights) * s2 / n
     q = a.sum(axis=0)
     spread = (np.square(a) / ledger.df).sum(axis=0)
     df = np.divide(np.square(q), spread, out=np.ones_like(q), where=spread > 0)

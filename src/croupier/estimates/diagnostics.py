@@ -14,12 +14,15 @@ from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.intervals import FEW
+from croupier.estimates.intervals import FEW, normal_quantile
 
-__all__ = ["agreement", "warnings_of"]
+__all__ = ["agreement", "unnoticed", "warnings_of"]
 
 #: Below this p-value, the arms do not disagree by chance.
 _CLEARLY = 1e-3
+
+#: One draw that makes up this part of the estimated variance is too much.
+_ONE_DRAW = 0.05
 
 #: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
 _NOTICEABLE = 0.3
@@ -33,16 +36,12 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
     comparisons (Bonferroni). It is NaN if there is nothing to compare. The test finds gross errors,
     not small biases.
     """
-    leader = int(ledger.cost.argmax())
+    leader = ledger.leader
     p = np.full(ledger.mean.shape[1], np.nan)
-    if _is_alone(leader, ledger):
-        return p, leader
-    s2, df, x = ledger.sample_variance, ledger.df, ledger.mean
-    fit = (s2 > 0) & (df >= FEW)
-    tested = fit & fit[leader]
-    tested[leader] = False
+    tested = _tested(ledger)
     if not tested.any():
         return p, leader
+    s2, df, x = ledger.sample_variance, ledger.df, ledger.mean
     error = s2 / np.maximum(ledger.count, 1)[:, None]
     both = np.where(tested, error + error[leader], 1.0)
     t = np.where(tested, np.abs(x - x[leader]) / np.sqrt(both), 0.0)
@@ -53,6 +52,32 @@ def agreement(ledger: Ledger) -> tuple[Floats, int]:
     known = comparisons > 0
     p[known] = np.minimum(1.0, tail.min(axis=0)[known] * comparisons[known])
     return p, int(tail.min(axis=1).argmin())
+
+
+def _tested(ledger: Ledger) -> NDArray[np.bool_]:
+    """Return which arms are compared with the leader, (K, d)."""
+    leader = ledger.leader
+    if _is_alone(leader, ledger):
+        return np.zeros(ledger.mean.shape, dtype=bool)
+    fit = (ledger.sample_variance > 0) & (ledger.df >= FEW)
+    tested = fit & fit[leader]
+    tested[leader] = False
+    return np.asarray(tested)
+
+
+def unnoticed(ledger: Ledger) -> Floats:
+    """Return the bias of the leading arm that the test of agreement would not have noticed.
+
+    If the leader alone is biased by more, some arm differs from it by more than z + 1 of their
+    joint standard errors, where z is the limit of the test: then the arms disagree in 84 % of runs.
+    It is NaN for a component in which no arm can be compared with the leader.
+    """
+    tested, leader = _tested(ledger), ledger.leader
+    error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
+    both = np.where(tested, error + error[leader], np.inf).min(axis=0)
+    comparisons = tested.sum(axis=0) * tested.shape[1]
+    z = np.array([normal_quantile(1 - _CLEARLY / max(2 * m, 1)) for m in comparisons.tolist()])
+    return np.where(comparisons > 0, (z + 1) * np.sqrt(np.where(comparisons > 0, both, 0)), np.nan)
 
 
 def _is_alone(leader: int, ledger: Ledger) -> bool:
@@ -93,10 +118,10 @@ def warnings_of(
             f"give a budget of at least {10 * len(names)} draws"
         )
     weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
-    warnings.extend(_flat(names, ledger, varies, weights))
+    warnings.extend(_flat(names, ledger, pooled, weights))
     low = float(np.fmin.reduce(p)) * len(p)  # NaN, if nothing could be tested
     if low < _CLEARLY:
-        leader = names[int(ledger.cost.argmax())]
+        leader = names[ledger.leader]
         warnings.append(
             f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
             "same mean, so at least one of them is biased, and the estimate may be biased too"
@@ -108,7 +133,7 @@ def warnings_of(
         )
     if plan.policy["name"] == "mc-ucb" and not pooled.shared:
         warnings.extend(_followed(ledger, pooled))
-    warnings.extend(_heavy(plan, pooled, tails))
+    warnings.extend(_heavy(plan, ledger, pooled, tails))
     return warnings, p
 
 
@@ -143,15 +168,18 @@ def _shown(p: float) -> str:
     return f"p = {p:.1g}" if p > 1e-99 else "p < 1e-99"
 
 
-def _flat(
-    names: Sequence[str], ledger: Ledger, varies: NDArray[np.bool_], weights: Floats
-) -> list[str]:
-    """Warn about arms that never varied, in all components or in one that has a weight."""
+def _flat(names: Sequence[str], ledger: Ledger, pooled: Pooled, weights: Floats) -> list[str]:
+    """Warn about arms that never varied, in all components or in one that has a weight.
+
+    Arms that count for less than 5 % of the estimate together do not matter. A stratum always does.
+    """
     still = (ledger.count > 1)[:, None] & (ledger.moments[1] == 0)
     if not still.any():
         return []
-    found = []
-    if varies.any() and (flat := _where(still.all(axis=1))):
+    found, varies = [], pooled.varies
+    flat = _where(still.all(axis=1))
+    matters = flat and (not pooled.shared or bool((pooled.weights[flat].sum(axis=0) >= 0.05).any()))
+    if varies.any() and matters:
         found.append(
             f"never varied: {_listed(names, flat)}, in {int(ledger.count[flat].sum()):,} draws; "
             "there may be a rare event that was not seen yet"
@@ -167,14 +195,22 @@ def _flat(
 
 
 def _far_off(ledger: Ledger) -> list[int]:
-    """Return the arms that are more than ten joint standard errors from the leader."""
-    leader = int(ledger.cost.argmax())
+    """Return the arms that are more than ten joint standard errors from the leader.
+
+    With two or three draws, that happens by chance, and more often among many arms. So Welch's t
+    must be clear as well.
+    """
+    leader = ledger.leader
     if _is_alone(leader, ledger):
         return []
     error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
-    apart = np.abs(ledger.mean - ledger.mean[leader])
-    far = (error > 0) & (error[leader] > 0) & (apart > 10 * np.sqrt(error + error[leader]))
-    return _where(far.any(axis=1))
+    known = (error > 0) & (error[leader] > 0)
+    both = np.where(known, error + error[leader], 1.0)
+    t = np.where(known, np.abs(ledger.mean - ledger.mean[leader]), 0.0) / np.sqrt(both)
+    spread = np.square(error) / ledger.df + np.square(error[leader]) / ledger.df[leader]
+    welch = np.square(both) / np.where(known, spread, 1.0)
+    far = (t > 10) & (len(ledger) * _two_sided(t, welch) < _CLEARLY)
+    return _where(np.asarray(far.any(axis=1)))
 
 
 def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
@@ -201,11 +237,36 @@ def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
     ]
 
 
-def _heavy(plan: Plan, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
+def _largest_part(plan: Plan, ledger: Ledger, pooled: Pooled, arm: int, tail: Tail) -> float:
+    """Return the largest part of the estimated variance that one draw of an arm makes up.
+
+    Draws with a finite variance make up little each. While the part is small, a heavy shape says
+    that the draws differ by orders of magnitude, but not that the variance is unknown.
+    """
+    ends, scale = tail.ends(), ledger.scale
+    with np.errstate(over="ignore", under="ignore"):
+        if plan.log:
+            draws = np.exp(ends - scale.exponent * math.log(2))
+        else:
+            draws = np.ldexp(ends - scale.origin, -scale.exponent)
+        centre = pooled.mean if pooled.shared else ledger.mean[arm]
+        one = pooled.weights[arm] / ledger.count[arm]
+        parts = np.square(one * (draws - centre)).max(axis=0)
+    known = pooled.variance > 0
+    return float((parts[known] / pooled.variance[known]).max(initial=0.0))
+
+
+def _heavy(plan: Plan, ledger: Ledger, pooled: Pooled, tails: Mapping[int, Tail]) -> list[str]:
     """Warn about arms that count in the estimate and whose variance looks infinite."""
     # The weight of a stratum says little about its part of the error, so all strata count.
     enough = (0.1 if pooled.shared else 0.0) * pooled.weights.max(axis=0)
     counted = [arm for arm in _where((pooled.weights >= enough).any(axis=1)) if arm in tails]
+    counted = [
+        arm
+        for arm in counted
+        if tails[arm].inspected
+        and _largest_part(plan, ledger, pooled, arm, tails[arm]) >= _ONE_DRAW
+    ]
     shapes = {}
     for arm in counted:
         shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()

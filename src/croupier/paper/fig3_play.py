@@ -171,11 +171,12 @@ def _split(runs: int, threads: int | None, work: Callable[[slice], None]) -> Non
 class _Ledgers:
     """Many runs with one leading arm, as a combiner looks at a ledger of one component.
 
-    Arrays have the arms first and the runs last; `cost` is 1 for the arm that leads.
+    Arrays have the arms first and the runs last.
     """
 
+    leader: int
+    is_led: bool
     count: Floats
-    cost: Floats
     price: Floats
     mean: Floats
     variance: Floats
@@ -207,8 +208,6 @@ def _ledgers(pulls: Pulls, moments: Floats, leader: int) -> _Ledgers:
     df = effective_df(count, np.where(varies, m2, 1.0), np.where(varies, m4, 1.0))
     price = np.divide(cost, count, out=np.full_like(cost, np.nan), where=count > 0)
     variance = m2 / np.maximum(count - 1, 1)
-    lead = np.zeros(len(count))
-    lead[leader] = 1.0
     return _Ledgers(
-        count, lead, price, mean[:, None], variance[:, None], np.maximum(df, 1.0)[:, None]
+        leader, True, count, price, mean[:, None], variance[:, None], np.maximum(df, 1.0)[:, None]
     )

@@ -114,6 +114,7 @@ def _merged(
     history = History(
         plan.names,
         look_back(plan, combiner, interval),
+        first=ledger.first,
         measured=plan.unit == "seconds",
         log=plan.log,
     )

@@ -24,6 +24,7 @@ from croupier.results.result import Result
 from croupier.running.table_log import TableLog
 from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
+from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
 from croupier.tables.single_draws import SingleDraws
@@ -308,13 +309,16 @@ def _plan(
         settings_are = ", ".join(sorted(known | {"weights"}))
         raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {settings_are}")
     usual = "guarded" if weights is None else Stratified.name
+    described = describe(policy)
+    batch = settings.get("batch", "growing")
+    audit = audit_of(described, batch, shared_mean=weights is None)
     return Plan(
         names=names,  # type: ignore[arg-type]
         seed=seed_from(rng),
-        policy=describe(policy),
+        policy=described,
         combine=usual if combine is None else name_of(as_combiner(combine)),
         **({} if weights is None else strata_of(weights)),
-        **settings,
+        **{"audit": audit, **settings},
     )
 
 

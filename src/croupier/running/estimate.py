@@ -17,6 +17,7 @@ from croupier.results.result import Result
 from croupier.running.loop import conduct
 from croupier.running.settings import RunSettings, settings_of
 from croupier.seeds import RandomLike
+from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress
 from croupier.tables.independent import IndependentArms
 
@@ -43,6 +44,7 @@ class Dealing:
     log: bool = False
     batch: Batching = "growing"
     keep_values: bool = False
+    audit: float | None = None
     table: Mapping[str, Any] | None = None
 
 
@@ -63,6 +65,7 @@ def estimate(
     batch: Batching = "growing",
     clock: Clock = "wall",
     keep_values: bool = False,
+    audit: float | None = None,
     rng: RandomLike = None,
     workers: int | None = None,
     executor: ExecutorLike | None = None,
@@ -101,6 +104,10 @@ def estimate(
             call costs far more than a draw.
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
+        audit: The share of the budget that may go to the test whether the arms agree, so that an
+            arm beside the leading one is known well enough to contradict it. The default is 0.01
+            for the default policy and "variance-lcb", and 0 for other policies. The result says
+            which bias would not have been noticed: see `Result.unnoticed`.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
         workers: The number of processes that draw. By default, the arms draw in this process.
         executor: Draws instead of these processes: an executor of ``concurrent.futures`` (threads,
@@ -144,7 +151,7 @@ def estimate(
         progress=progress,
         callback=callback,
     )
-    dealing = Dealing(policy, combine, objective, log, batch, keep_values)
+    dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit)
     return deal(named, settings, dealing)
 
 
@@ -157,10 +164,17 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
     policy, combiner = as_policy(dealing.policy), as_combiner(dealing.combine)
     draws = settings.budget.draws
     scarce = draws is not None and draws < _SCARCE * len(arms)
+    described, shared = describe(policy), getattr(combiner, "shared_mean", True)
+    if dealing.audit and not shared:
+        raise PlanError(
+            f"strata have means of their own, so there is nothing to audit: leave out "
+            f"audit={dealing.audit!r}"
+        )
+    usual = audit_of(described, dealing.batch, shared_mean=shared)
     plan = settings.plan(
         arms,
         staff,
-        policy=describe(policy),
+        policy=described,
         combine=name_of(combiner),
         objective=dealing.objective,
         batch=dealing.batch,
@@ -170,6 +184,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
         bounds=tuple([arm.bounds for arm in arms]),
         cost_bounds=tuple([arm.cost_bounds for arm in arms]),
         log=dealing.log,
+        audit=usual if dealing.audit is None else dealing.audit,
         **(dealing.table or {}),
     )
     learners = {str(arm.name): arm.learner for arm in arms if arm.learner is not None}

@@ -63,6 +63,7 @@ class ArmOptions(Options, total=False):
     log: bool
     batch: Batching
     keep_values: bool
+    audit: float | None
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class Books:
         measured = plan.unit == "seconds"
         self.plan = plan
         self.index = {name: k for k, name in enumerate(plan.names)}
-        self.ledger = Ledger(len(plan.names), measured=measured, positive=plan.log)
-        self.history = History(plan.names, measured=measured, log=plan.log)
+        self.history = History(plan.names, first=plan.first, measured=measured, log=plan.log)
+        self.ledger = self.history.empty_ledger()
         self.repeats: dict[int, Repeats] = {}
         self.reported = 0.0
         self.torn = False
@@ -114,5 +114,5 @@ class Books:
     def progress(self, told: int, seconds: float, look: Callable[[], Look]) -> Progress:
         """Return where the run stands; `look` is called when the estimate is read."""
         ledger = self.ledger
-        leader = self.plan.names[int(ledger.cost.argmax())]
+        leader = self.plan.names[ledger.leader]
         return Progress(int(ledger.draws), ledger.spent, self.reported, told, seconds, leader, look)

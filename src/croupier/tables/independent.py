@@ -17,7 +17,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner, as_combiner
 from croupier.estimates.intervals import Interval
 from croupier.policies import Policy, as_policy
-from croupier.policies.base import Play, digest_of, group_of
+from croupier.policies.base import Choice, Play, digest_of, group_of
 from croupier.results.make_result import Loss, cost_times_variance
 from croupier.results.merging import arm_by_arm
 from croupier.results.result import Result
@@ -25,6 +25,7 @@ from croupier.results.rows import RowMeaning
 from croupier.seeds import POLICY, stream
 from croupier.tables import snapshots
 from croupier.tables.arm_books import ArmBooks
+from croupier.tables.audit import audited
 from croupier.tables.base import Example, Kind, Progress, Reading
 from croupier.tables.sizing import Decision, affordable, size_of
 from croupier.tables.tickets import Tickets
@@ -77,9 +78,11 @@ class IndependentArms:
         """Decide the next ticket from what has been told so far."""
         plan, ledger = self.plan, self.known.books.ledger
         ticket = self.tickets.asked + len(self.decisions)
-        choice = self.policy.choose(
-            self.policy_state, ledger, self.pending, lambda: stream(plan.seed, POLICY, ticket)
-        )
+        choice: Choice | None = audited(plan, ledger, self.pending)
+        if choice is None:
+            choice = self.policy.choose(
+                self.policy_state, ledger, self.pending, lambda: stream(plan.seed, POLICY, ticket)
+            )
         play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
         if not 0 <= play.arm < len(plan.names):
             raise PlanError(

@@ -59,7 +59,7 @@ class SingleDraws:
         `state` is the state of the policy before its first decision.
         """
         single = plan.batch == "one" and plan.width == 1 and plan.unit == "draws"
-        if not single or plan.log or plan.keep_values or plan.objective is not None:
+        if not single or plan.log or plan.keep_values or plan.audit or plan.objective is not None:
             return False
         return sprint_of(policy, state) is not None
 

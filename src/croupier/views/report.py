@@ -18,7 +18,7 @@ from croupier.views import formats, plots
 from croupier.views.formats import html_text
 from croupier.views.result_table import html_table
 from croupier.views.summary import Batches, Summary, components
-from croupier.views.table_content import Column, Content, agreements, content, line
+from croupier.views.table_content import Column, Content, agreements, content, line, unnoticed
 from croupier.views.write_file import write_file
 
 __all__ = ["page", "write"]
@@ -234,11 +234,13 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
     for who, p in agreements(summary).items():
         meaning = (
             f"the chance of such differences between {who} that share one mean. Below {clearly}, "
-            "at least one of them is biased; a bias of a few standard errors cannot be seen."
+            "at least one of them is biased."
         )
         if "=" not in p and "<" not in p:
             meaning = "too little is known about all of them except one"
         yield f"agreement of the {who}", f"{p}: {meaning}"
+    if bias := unnoticed(summary):
+        yield "power of this test", f"{bias}, if the other arms are right"
     if len(summary["arms"]) > 1 and (why := summary["rows"]["untested"]) is not None:
         yield f"agreement of the {summary['rows']['arms']}", f"not tested: {why}"
 

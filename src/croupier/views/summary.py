@@ -72,6 +72,8 @@ class Summary(TypedDict):
     seconds: float  # wall time of the run
     stopped: str | None  # None: it is still running
     agreement: float | list[float] | None  # p-value; None, or NaN in a list: not testable
+    leader: str  # the arm that was preferred
+    unnoticed: float | list[float] | None  # a bias of the leader that the test would not see
     policy: str
     combine: str
     seed: int
@@ -147,6 +149,8 @@ def example() -> Summary:
         seconds=0.0021,
         stopped="draws",
         agreement=0.64,
+        leader="tilted",
+        unnoticed=0.14,
         policy="variance-thompson",
         combine="guarded",
         seed=7,

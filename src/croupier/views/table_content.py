@@ -11,7 +11,7 @@ import numpy as np
 from croupier.views import formats
 from croupier.views.summary import ArmSummary, Summary, components
 
-__all__ = ["Column", "Content", "agreements", "content", "fit", "line"]
+__all__ = ["Column", "Content", "agreements", "content", "fit", "line", "unnoticed"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
@@ -140,6 +140,8 @@ def _took(summary: Summary) -> str:
 def _notes(summary: Summary) -> list[str]:
     """Return the lines about the agreement of the arms and about the settings."""
     notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
+    if bias := unnoticed(summary):
+        notes.append(bias)
     seed = f"seed {summary['seed']}"
     if "runs" in summary:
         seed = f"seeds {', '.join(map(str, summary['runs']['seeds']))}"
@@ -160,6 +162,34 @@ def agreements(summary: Summary) -> dict[str, str]:
     if "runs" in summary:
         tested["runs"] = _agreement(summary["runs"]["agreement"])
     return tested
+
+
+def unnoticed(summary: Summary) -> str:
+    """Return the bias that the test of agreement would not have seen, in words; "" if unknown.
+
+    For vectors, it is the component with the largest bias compared with its value.
+
+    >>> from croupier.views.summary import example
+    >>> unnoticed(example())
+    "a bias of 28 % in 'tilted' would not have been noticed"
+    """
+    if "runs" in summary or len(summary["arms"]) < 2:
+        return ""
+    values = [1.0] if "log" in summary else components(summary["value"])
+    biases = components(summary["unnoticed"])
+    if len(values) < len(biases):
+        values = values * len(biases)
+    known = [
+        (bias / abs(value) if value else math.inf, bias, i)
+        for i, (bias, value) in enumerate(zip(biases, values, strict=True))
+        if not math.isnan(bias)
+    ]
+    if not known:
+        return ""
+    relative, bias, i = max(known)
+    size = f"{formats.compact(100 * relative, 2)} %" if relative < 1 else formats.compact(bias, 2)
+    where = f" (component {i})" if len(biases) > 1 else ""
+    return f"a bias of {size} in {summary['leader']!r}{where} would not have been noticed"
 
 
 def _agreement(agreement: float | list[float] | None) -> str:

@@ -108,10 +108,49 @@ def test_the_pooled_variance_of_one_arm_is_its_variance_over_its_draws():
 
 
 def test_arms_that_disagree_widen_the_pooled_variance_by_their_distance():
-    ledger = ledger_of([0.0, 1.0] * 50, [10.0, 11.0] * 50)
+    one, other = [0.0, 1.0] * 50, [10.0, 11.0] * 50
+    ledger = ledger_of(one, other)
     stderr = ledger.scale.spread_of(np.sqrt(pool(ledger, mean).variance))[0]
-    within, between = 25 / 99, 5.0**2
-    assert stderr**2 == pytest.approx(2 * 0.25 * (within + between) / 100, rel=1e-12)
+    assert stderr**2 == pytest.approx(np.var([*one, *other], ddof=1) / 200, rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 5, 30), (400, 3, 1)])
+def test_with_equal_weights_the_pooled_variance_is_that_of_one_sample(sizes):
+    samples = [rng(k).exponential(size=size) for k, size in enumerate(sizes)]
+    ledger = ledger_of(*samples)
+    together = np.concatenate(samples)
+    stderr = ledger.scale.spread_of(np.sqrt(pool(ledger, mean).variance))[0]
+    assert stderr == pytest.approx(together.std(ddof=1) / np.sqrt(len(together)), rel=1e-12)
+
+
+def test_the_leader_is_the_arm_that_got_most_beyond_its_first_draws():
+    """Four draws at a price of 300 do not lead three hundred draws at a price of 1."""
+    expensive, cheap = rng(12).normal(0.0, 1.0, 4), rng(13).normal(0.0, 1.0, 300)
+    ledger = ledger_of(expensive, cheap, costs=[300.0, 1.0])
+    assert ledger.leader == 0  # without first draws, it is the arm with the most cost
+    ledger.first = 4
+    assert ledger.leader == 1
+    assert ledger.preferred.tolist() == [0.0, 296.0]
+    assert guarded(ledger)[1, 0] > 0.9
+
+
+def test_an_arm_with_the_most_cost_leads_while_there_are_first_draws_only():
+    ledger = ledger_of([1.0, 2.0], [1.0, 3.0, 2.0], costs=[3.0, 1.0])
+    ledger.first = 4
+    assert ledger.leader == 0
+    assert not ledger.is_led
+
+
+def test_many_arms_with_few_draws_are_averaged_plainly():
+    """The lucky arms among a hundred look precise: weights by their variances would choose them."""
+    samples = [rng(k).normal(size=3) for k in range(100)]
+    samples[7] = rng(7).normal(size=53)
+    ledger = ledger_of(*samples)
+    ledger.first = 2
+    assert ledger.is_led
+    ledger.first = 4  # now the leader has 49 draws more, less than half a draw per arm
+    assert not ledger.is_led
+    assert np.array_equal(guarded(ledger), mean(ledger))
 
 
 def test_unknown_combiners_are_refused_with_the_list_of_known_ones():
