@@ -178,7 +178,7 @@ class Anytime:
     sqrt(q (1 + 1/x) log((1 + x)/alpha^2)). rho^2 is chosen at the first look with at least 50
     effective degrees of freedom. Later it does not change. The half-width is smallest where the
     tolerance is expected to stop the run. If the budget ends the run before that, it is smallest
-    at a fifth of the budget, and 3.5 % above its least value at the end. If neither is known, as
+    at a fifth of the budget, and 4 % above its least value at the end. If neither is known, as
     in ask and tell, it is smallest at this first look.
     """
 
