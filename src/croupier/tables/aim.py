@@ -15,7 +15,7 @@ from croupier.estimates.intervals import Horizon
 __all__ = ["LEAST", "Aim", "Aimed"]
 
 #: Close to its stop, a run grows in steps of this share of what it has spent.
-LEAST: Final = 1 / 64
+LEAST: Final = 1 / 128
 
 #: If the error is small enough but not known well enough, a step is this share.
 _UNKNOWN: Final = 1 / 32

@@ -87,7 +87,7 @@ def test_the_last_batches_are_small(atol: float) -> None:
     result = cr.estimate(arms, draws=10**6, atol=atol, rng=3)
     assert result.stopped == "tolerance"
     half = (result.interval[1] - result.interval[0]) / 2
-    # A step of 1/64 takes 0.8 % from the half-width.
+    # A step of 1/128 takes 0.4 % from the half-width.
     assert 0.985 * atol < half <= atol
     assert sizes(result)[-1] <= 0.05 * result.draws
     assert sizes(result).max() > 0.1 * result.draws
