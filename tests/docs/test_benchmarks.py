@@ -23,6 +23,7 @@ from benchmarks import (
     report,
     side,
     simulator,
+    stops,
 )
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
@@ -72,8 +73,36 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     assert efficiency.verdict(family, 1000, good) == "ok"
     assert efficiency.verdict(family, 1000, {**good, "I": 1.5}) == "OVER"
     assert efficiency.verdict(family, 1000, {**good, "ratio": 1.5}) == "OVER"
-    assert coverage.verdict("promised", "fixed", 0.90, 0.003) == "OVER"
-    assert coverage.verdict("promised", "fixed", 0.95, 0.003) == "ok"
+    assert coverage.verdict("promised", 0.90, 0.003) == "OVER"
+    assert coverage.verdict("promised", 0.95, 0.003) == "ok"
+
+
+def test_a_stop_that_covers_too_little_or_costs_too_much_is_called_so() -> None:
+    assert stops.verdict("normal-3", "tolerance", 0.95, 0.003, 1.1) == "ok"
+    assert stops.verdict("normal-3", "tolerance", 0.92, 0.003, 1.1) == "OVER"
+    assert stops.verdict("normal-3", "tolerance", 0.98, 0.003, 1.1) == "OVER"
+    assert stops.verdict("normal-3", "tolerance", 0.95, 0.003, 1.2) == "OVER"
+    assert stops.verdict("lognormal-1", "tolerance", 0.95, 0.003, 1.3) == "ok"
+    assert stops.verdict("normal-3", "anytime", 0.999, 0.001, 2.5) == "ok"
+    assert stops.verdict("normal-3", "anytime", 0.93, 0.003, 2.5) == "OVER"
+    assert stops.verdict("normal-3", "anytime", 0.999, 0.001, 2.7) == "OVER"
+
+
+def test_a_stop_is_measured_against_the_draws_of_the_best_arm() -> None:
+    family = FAMILIES["costs-correlated"]
+    assert stops.oracle_cost(family, 1000) == 5000
+    assert stops.tolerance(family, 1000) == pytest.approx(1.96 * (0.2 / 1000) ** 0.5, rel=1e-4)
+    row = stops.bench(FAMILIES["two-bernoulli"], "promised", "tolerance", 3)
+    assert row["by_tolerance_1000"] == row["by_tolerance_4000"] == 1
+    assert 1 <= row["cost_to_oracle_4000"] < 1.2
+
+
+def test_stops_kept_what_is_promised_when_they_were_measured() -> None:
+    rows = [row for row in report.read("stops") if row["group"] == "promised"]
+    assert {(row["family"], row["mode"]) for row in rows} == {
+        (family.name, mode) for family in PROMISED for mode in stops.MODES
+    }
+    assert not [row for row in rows if row["verdict"] == "OVER"]
 
 
 @pytest.mark.parametrize(
