@@ -78,14 +78,18 @@ def test_a_case_over_its_limit_is_called_so() -> None:
 
 
 def test_a_stop_that_covers_too_little_or_costs_too_much_is_called_so() -> None:
-    assert stops.verdict("normal-3", "tolerance", 0.95, 0.003, 1.1) == "ok"
-    assert stops.verdict("normal-3", "tolerance", 0.92, 0.003, 1.1) == "OVER"
-    assert stops.verdict("normal-3", "tolerance", 0.98, 0.003, 1.1) == "OVER"
-    assert stops.verdict("normal-3", "tolerance", 0.95, 0.003, 1.2) == "OVER"
-    assert stops.verdict("lognormal-1", "tolerance", 0.95, 0.003, 1.3) == "ok"
-    assert stops.verdict("normal-3", "anytime", 0.999, 0.001, 2.5) == "ok"
-    assert stops.verdict("normal-3", "anytime", 0.93, 0.003, 2.5) == "OVER"
-    assert stops.verdict("normal-3", "anytime", 0.999, 0.001, 2.7) == "OVER"
+    def verdict(family: str, mode: str, covered: float, cost: float, error: float = 0.0) -> str:
+        return stops.verdict(family, mode, stops.Measured(covered, 0.003, cost, error))
+
+    assert verdict("normal-3", "tolerance", 0.95, 1.1) == "ok"
+    assert verdict("normal-3", "tolerance", 0.92, 1.1) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.98, 1.1) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.95, 1.2) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.95, 1.2, error=0.03) == "ok"
+    assert verdict("lognormal-1", "tolerance", 0.95, 1.3) == "ok"
+    assert verdict("normal-3", "anytime", 0.999, 2.5) == "ok"
+    assert verdict("normal-3", "anytime", 0.93, 2.5) == "OVER"
+    assert verdict("normal-3", "anytime", 0.999, 2.7) == "OVER"
 
 
 def test_a_stop_is_measured_against_the_draws_of_the_best_arm() -> None:
