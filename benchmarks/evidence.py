@@ -40,8 +40,8 @@ from benchmarks.rivals import load
 WANTED = 0.05
 KEY = ("model", "library", "setting")
 
-#: The half-width for a standard error of 0.05: with many looks it is 2.24 standard errors.
-RTOL = 2.24 * WANTED
+#: The half-width for a standard error of 0.05, if the error is known well.
+RTOL = 1.96 * WANTED
 
 #: Particles and moves of blackjax; live points of dynesty.
 PARTICLES = (300, 600, 1200, 3600)

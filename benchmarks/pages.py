@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, figure2, figure3, report
+from benchmarks import figure1, figure2, figure3, report, stops
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -78,20 +78,32 @@ def _short(number: str) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
+def _covers(row: dict[str, str], at: str = "") -> str:
+    """Return the coverage at 95 % with its standard error."""
+    return f"{float(row[f'covered_95{at}']):.3f} ± {float(row[f'error_95{at}']):.3f}"
+
+
 def _coverage() -> str:
-    header = ["family", "group", "stop", "95 %", "99 %", "cost to the oracle's"]
     rows = [
-        [
-            row["family"],
-            row["group"],
-            row["mode"],
-            f"{float(row['covered_95']):.3f} ± {float(row['error_95']):.3f}",
-            f"{float(row['covered_99']):.3f}",
-            "-" if row["mode"] == "fixed" else f"{float(row['cost_to_oracle']):.2f}",
-        ]
+        [row["family"], row["group"], row["runs"], _covers(row), f"{float(row['covered_99']):.3f}"]
         for row in report.read("coverage")
     ]
-    return markdown(header, rows)
+    return markdown(["family", "group", "runs", "95 %", "99 %"], rows)
+
+
+def _stops() -> str:
+    """Return the coverage and the cost of runs that stop at a tolerance, for every n*."""
+    header = ["family", "group", "interval", "runs"]
+    for draws in stops.ORACLES:
+        header += [f"95 %, n* = {draws}", f"cost to the oracle's, n* = {draws}"]
+    names = {"tolerance": "many looks", "anytime": "anytime"}
+    rows = []
+    for row in report.read("stops"):
+        cells = [row["family"], row["group"], names[row["mode"]], row["runs"]]
+        for draws in stops.ORACLES:
+            cells += [_covers(row, f"_{draws}"), f"{float(row[f'cost_to_oracle_{draws}']):.2f}"]
+        rows.append(cells)
+    return _table(header, rows)
 
 
 def _measured(name: str) -> str:
@@ -321,6 +333,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "rivals": _rivals,
     "paper-policies": _paper,
     "coverage": _coverage,
+    "stops": _stops,
     "overhead": lambda: _measured("overhead"),
     "evidence": _evidence,
     "fig1-wins": lambda: _table(*figure1.wins()),

@@ -23,6 +23,7 @@ from benchmarks import (
     report,
     side,
     simulator,
+    stops,
 )
 from benchmarks.families import FAMILIES, HARD, PROMISED, Family
 from benchmarks.replicate import replicate
@@ -72,8 +73,40 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     assert efficiency.verdict(family, 1000, good) == "ok"
     assert efficiency.verdict(family, 1000, {**good, "I": 1.5}) == "OVER"
     assert efficiency.verdict(family, 1000, {**good, "ratio": 1.5}) == "OVER"
-    assert coverage.verdict("promised", "fixed", 0.90, 0.003) == "OVER"
-    assert coverage.verdict("promised", "fixed", 0.95, 0.003) == "ok"
+    assert coverage.verdict("promised", 0.90, 0.003) == "OVER"
+    assert coverage.verdict("promised", 0.95, 0.003) == "ok"
+
+
+def test_a_stop_that_covers_too_little_or_costs_too_much_is_called_so() -> None:
+    def verdict(family: str, mode: str, covered: float, cost: float, error: float = 0.0) -> str:
+        return stops.verdict(family, mode, stops.Measured(covered, 0.003, cost, error))
+
+    assert verdict("normal-3", "tolerance", 0.95, 1.1) == "ok"
+    assert verdict("normal-3", "tolerance", 0.92, 1.1) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.98, 1.1) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.95, 1.2) == "OVER"
+    assert verdict("normal-3", "tolerance", 0.95, 1.2, error=0.03) == "ok"
+    assert verdict("lognormal-1", "tolerance", 0.95, 1.3) == "ok"
+    assert verdict("normal-3", "anytime", 0.999, 2.5) == "ok"
+    assert verdict("normal-3", "anytime", 0.93, 2.5) == "OVER"
+    assert verdict("normal-3", "anytime", 0.999, 2.7) == "OVER"
+
+
+def test_a_stop_is_measured_against_the_draws_of_the_best_arm() -> None:
+    family = FAMILIES["costs-correlated"]
+    assert stops.oracle_cost(family, 1000) == 5000
+    assert stops.tolerance(family, 1000) == pytest.approx(1.96 * (0.2 / 1000) ** 0.5, rel=1e-4)
+    row = stops.bench(FAMILIES["two-bernoulli"], "promised", "tolerance", 3)
+    assert row["by_tolerance_1000"] == row["by_tolerance_4000"] == 1
+    assert 1 <= row["cost_to_oracle_4000"] < 1.2
+
+
+def test_stops_kept_what_is_promised_when_they_were_measured() -> None:
+    rows = [row for row in report.read("stops") if row["group"] == "promised"]
+    assert {(row["family"], row["mode"]) for row in rows} == {
+        (family.name, mode) for family in PROMISED for mode in stops.MODES
+    }
+    assert not [row for row in rows if row["verdict"] == "OVER"]
 
 
 @pytest.mark.parametrize(

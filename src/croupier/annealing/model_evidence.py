@@ -154,7 +154,8 @@ def _precision(around: RunSettings) -> float | None:
     # A stored run may continue with another tolerance, and must then have the same arms.
     if not wanted or around.anytime or around.store or around.budget.cost:
         return None
-    return wanted / ManyLooks.quantile(fraction_of("confidence", around.confidence))
+    confidence = fraction_of("confidence", around.confidence)
+    return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
 
 
 def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:

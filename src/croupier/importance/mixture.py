@@ -20,7 +20,7 @@ from croupier.data.plan import Plan
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import estimate_of
+from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import FixedSize, Interval, half_width
 from croupier.importance import mixture_formulas
 from croupier.importance.mixture_answer import Weighed, Weighing
@@ -29,6 +29,7 @@ from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
+from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
@@ -38,7 +39,7 @@ __all__ = ["Mixture"]
 #: The largest number of draws in one batch; a batch is one call of an arm.
 LARGEST: Final = 10_000
 
-#: If a tolerance may stop the run, a round grows it by only 25 %, once it has 1000 draws.
+#: If a tolerance may stop the run, a round grows it by at most 25 %, once it has 1000 draws.
 _STEP: Final = 0.25
 _ENOUGH: Final = 1_000
 
@@ -48,17 +49,15 @@ class Mixture:
 
     The plan's settings are ``{"proportions": "learned", "equal" or shares, "tune": the number of
     proposals to fit, "spread": whether their spread is fitted, "rounds": "pooled" or "own",
-    "normalised": whether p is normalised}``. Each round doubles the draws. Give `stopping` if a
-    tolerance may stop the run: then the rounds are smaller.
+    "normalised": whether p is normalised}``. Each round doubles the draws. If the `aim` has a
+    tolerance, the rounds are smaller.
     """
 
-    def __init__(
-        self, plan: Plan, interval: Interval | None = None, *, stopping: bool = False
-    ) -> None:
+    def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
         self.plan = plan
         self.interval: Interval = FixedSize() if interval is None else interval
         self.tickets = Tickets(plan.width)
-        self._stopping = stopping
+        self.aim = Aim()
         settings = plan.settings
         self._shares, self._own_rounds = settings["proportions"], settings["rounds"] == "own"
         self._tune = int(settings["tune"])
@@ -150,8 +149,8 @@ class Mixture:
             if missing.any():
                 self._begin_round(missing)
                 return True
-        size = self._size(t, n)
         self._weighing.look()
+        size = self._size(t, n)
         if len(self._weighing.tuned) < self._tune:
             self._weighing.fit()
         known = J + len(self._weighing.tuned)
@@ -172,9 +171,13 @@ class Mixture:
         )
 
     def _size(self, t: int, n: int | None) -> int:
-        if not self._stopping or t < _ENOUGH:
+        if not self.aim.given or t < _ENOUGH:
             return mixture_formulas.round_size(t, n)
-        b = max(1, int(_STEP * t))  # a doubled run would overshoot the tolerance
+        step = _STEP
+        if not self._own_rounds:  # a short round alone says little about the whole target
+            _, weighed, pooled = self._weighing.looks[-1]
+            step = min(step, self.aim.growth(self._seen(weighed, pooled)))
+        b = max(1, int(step * t))
         return b if n is None or n - t >= 1.5 * b else n - t
 
     def _proportions(self, known: int) -> Floats:
@@ -247,11 +250,14 @@ class Mixture:
                 raise PlanError("nothing has been told yet: there is no estimate")
             looks = self._weighing.looks
             _, weighed, pooled = looks[-1] if looks and not ended else self._weighing.look()
-            with arithmetic(log=True):
-                seen = estimate_of(self.plan, _scale(weighed), pooled, self.interval)
+            seen = self._seen(weighed, pooled)
             return Look.of(seen, ready=ended and self.interval.ready(pooled))
 
         return self._books.progress(told, seconds, look)
+
+    def _seen(self, weighed: Weighed, pooled: Pooled) -> Estimate:
+        with arithmetic(log=True):
+            return estimate_of(self.plan, _scale(weighed), pooled, self.interval)
 
     def result(self) -> Result:
         """Return the result from everything told so far."""

@@ -10,9 +10,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.checks import count_of, shares_of
-from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.estimates.intervals import Interval
 from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed, tuned_names
 from croupier.importance.proposals import in_order
@@ -66,11 +64,7 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
         policy={"name": MIXED},
         combine=MIXED,
     )
-
-    def make(plan: Plan, interval: Interval) -> Mixture:
-        return Mixture(plan, interval, stopping=settings.tolerance.given)
-
-    return conduct(make, plan, arms, settings, staff)
+    return conduct(Mixture, plan, arms, settings, staff)
 
 
 def _check(family: Family, settings: RunSettings) -> None:

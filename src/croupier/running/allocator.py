@@ -24,6 +24,7 @@ from croupier.results.result import Result
 from croupier.running.table_log import TableLog
 from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
+from croupier.tables.aim import Aim
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
@@ -157,6 +158,15 @@ class Allocator:
     @interval.setter
     def interval(self, interval: Interval) -> None:
         (self._seated() if interval.looking else self._table).interval = interval
+
+    @property
+    def aim(self) -> Aim:
+        """Where a run is expected to stop that plays this table."""
+        return self._table.aim
+
+    @aim.setter
+    def aim(self, aim: Aim) -> None:
+        self._table.aim = aim
 
     @property
     def digest(self) -> Any:

@@ -26,6 +26,7 @@ from croupier.running.check_arms import check_arms
 from croupier.running.settings import Budget, RunSettings, Tolerance
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
+from croupier.tables.aim import Aimed
 from croupier.tables.base import Table, kind_of
 from croupier.views.live import Watch, watching
 
@@ -92,6 +93,8 @@ def conduct(
     if record is not None:
         plan = record.plan_for(plan, seed=settings.seeded, width=settings.width is not None)
     table = make(plan, settings.interval)
+    if isinstance(table, Aimed):
+        table.aim = settings.aim
     with record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}

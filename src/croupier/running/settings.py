@@ -6,6 +6,7 @@ stops, which processes draw, where it is stored and how its progress is shown.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from croupier.running.stopping import (
     precise,
 )
 from croupier.seeds import RandomLike, seed_from
+from croupier.tables.aim import Aim
 from croupier.tables.base import Progress
 
 if TYPE_CHECKING:
@@ -150,6 +152,19 @@ class RunSettings:
         if self.anytime:
             return Anytime()
         return ManyLooks() if self.tolerance.given else FixedSize()
+
+    @property
+    def aim(self) -> Aim:
+        """Where the run is expected to stop."""
+        budget = self.budget
+        limits = {"draws": None, "cost": budget.cost, "seconds": budget.seconds}
+        cost, draws = limits[budget.unit], budget.draws
+        return Aim(
+            self.tolerance.atol,
+            self.tolerance.rtol,
+            math.inf if draws is None else draws,
+            math.inf if cost is None else cost,
+        )
 
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from croupier.errors import PlanError
+from croupier.tables.aim import Aim
 from croupier.tables.base import Progress
 
 __all__ = ["Rule", "Stop", "any_of", "asked_to", "out_of_cost", "out_of_draws", "out_of_time",
@@ -72,15 +73,15 @@ def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
 
     In a run of logs, stop when the half-width of the log is at most max(atol, rtol).
     """
+    aim = Aim(atol, rtol)
 
     def rule(progress: Progress) -> Stop | None:
         if not progress.ready:
             return None
         if (half := progress.log_half_width) is None:
-            half, wanted = progress.half_width, np.maximum(atol, rtol * np.abs(progress.value))
+            enough = progress.half_width <= aim.wanted(progress.value)
         else:
-            wanted = max(atol, rtol)
-        enough = half <= wanted
+            enough = half <= aim.wanted(progress.log_value, log=True)
         return "tolerance" if enough is True or np.all(enough) else None
 
     return rule

@@ -114,6 +114,15 @@ def _call_row(salt: int, number: int, call: dict[str, Any]) -> tuple[Any, ...]:
     return (number, content, checksum(salt, "calls", number, content))
 
 
+def _learned(interval: Interval, calls: Sequence[dict[str, Any]]) -> Interval:
+    """Return the interval with what it has learned in an earlier call: it keeps this for ever."""
+    for call in reversed(calls):
+        known = interval.resumed(call["interval"])
+        if known is not None and not known.looking:
+            return known
+    return interval
+
+
 class Log:
     """The one writer of a store. As a context manager it closes the file and frees the lock.
 
@@ -170,6 +179,7 @@ class Log:
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._convert(self._database, plan, learns, calls)
+            table.interval = _learned(table.interval, calls)
             if not whole:
                 told = self._go_on(table)
         else:

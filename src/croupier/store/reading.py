@@ -173,9 +173,10 @@ def _told_again(
 
     Outcomes after a missing ticket count too, as they did when the run was interrupted.
     """
-    interval = INTERVALS[call["interval"]["name"] if call else FixedSize.name]
+    state = call["interval"] if call else FixedSize().state()
     contents = contents_in(database)
     with all_is_damage(database.path):
+        interval = INTERVALS[state["name"]].resumed(state) or FixedSize()
         learning = zip(plan.names, contents["learns"], strict=True)
         learns = frozenset(name for name, learned in learning if learned)
     reading = Reading(interval, combine, learns)

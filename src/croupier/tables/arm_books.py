@@ -18,6 +18,7 @@ from croupier.estimates.estimate import Estimate, estimate_of, look_back
 from croupier.estimates.intervals import Interval
 from croupier.results.make_result import result_of
 from croupier.results.result import Result
+from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
@@ -42,6 +43,7 @@ class ArmBooks:
         self.books = Books(plan)
         self.tails: dict[int, Tail] = {}
         self.components: tuple[bool, int] | None = None
+        self.aim = Aim()
         self._learns = learns
         self._pooled: Pooled | None = None
         self._estimated: Estimate | None = None
@@ -90,7 +92,7 @@ class ArmBooks:
             for told in tickets.in_order():
                 arm = self.add(told)
                 if self.interval.looking:
-                    self.interval = self.interval.look(self._pool(), self.plan.confidence)
+                    self._look()
                 if then is not None:
                     then(arm, told)
 
@@ -124,6 +126,20 @@ class ArmBooks:
         books.torn = False
 
     # -- the estimate and the result
+
+    def _look(self) -> None:
+        """Let the interval learn from what was told."""
+        ledger, horizon = self.books.ledger, None
+        if self.aim != Aim():
+            horizon = self.aim.horizon(self._estimate(), ledger.draws, ledger.spent)
+        self.interval = self.interval.look(self._pool(), self.plan.confidence, horizon)
+
+    def growth(self) -> float | None:
+        """Return the predicted need of a run with a tolerance, as a share of the cost so far."""
+        if not self.aim.given or not self.books.ledger.spent:
+            return None
+        with arithmetic(self.plan.log):
+            return self.aim.growth(self._estimate())
 
     def _pool(self) -> Pooled:
         """Combine the arms, once for all readers of the same books."""

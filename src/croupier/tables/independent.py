@@ -24,10 +24,11 @@ from croupier.results.result import Result
 from croupier.results.rows import RowMeaning
 from croupier.seeds import POLICY, stream
 from croupier.tables import snapshots
+from croupier.tables.aim import Aim
 from croupier.tables.arm_books import ArmBooks
 from croupier.tables.audit import audited
 from croupier.tables.base import Example, Kind, Progress, Reading
-from croupier.tables.sizing import Decision, affordable, size_of
+from croupier.tables.sizing import Decision, affordable, size_of, towards_stop
 from croupier.tables.tickets import Tickets
 
 __all__ = ["KIND", "IndependentArms", "ToldArms", "example_arms", "kind_of_arms"]
@@ -72,6 +73,15 @@ class IndependentArms:
     def interval(self, interval: Interval) -> None:
         self.known.interval = interval
 
+    @property
+    def aim(self) -> Aim:
+        """Where the run is expected to stop."""
+        return self.known.aim
+
+    @aim.setter
+    def aim(self, aim: Aim) -> None:
+        self.known.aim = aim
+
     # -- ask
 
     def decide(self) -> None:
@@ -105,6 +115,11 @@ class IndependentArms:
         if not self.decisions:
             return None
         arm, size, _ = self.decisions[0]
+        if (growth := self.known.growth()) is not None:
+            size = towards_stop(self.known.books, self.tickets, arm, size, growth)
+            if not size:
+                return None
+            size = max(self._group, size - size % self._group)
         if draws_left is not None or cost_left is not None:
             cut = affordable(self.known.books, self.tickets, arm, size, draws_left, cost_left)
             if cut is None:

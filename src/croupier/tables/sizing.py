@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from croupier.data.plan import Plan
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
-__all__ = ["Decision", "affordable", "size_of"]
+__all__ = ["Decision", "affordable", "size_of", "towards_stop"]
 
 
 class Decision(NamedTuple):
@@ -71,3 +72,20 @@ def affordable(
         size = min(size, max(1, int(most / price[arm]), size_of(plan, ledger, arm)))
         size = min(size, max(1, int(cost_left / price[arm])))
     return (arm, size) if size > 0 else None
+
+
+def towards_stop(books: Books, tickets: Tickets, arm: int, size: int, growth: float) -> int:
+    """Cut a decision to its part of what the run still needs; 0 if enough draws are out.
+
+    `growth` is the predicted need, as a share of the cost so far. The batches that may be out at
+    once divide it among them, so that all workers are busy until the end.
+    """
+    price = books.ledger.price
+    if growth >= 1 or not math.isfinite(price[arm]):
+        return size  # the stop is far away, or nobody knows how much the batch would cost
+    each = float(price[arm])
+    need = max(growth * books.ledger.spent / tickets.width, each)
+    left = tickets.cost_left(tickets.width * need, lambda name: float(price[books.index[name]]))
+    if left < each / 2:
+        return 0
+    return min(size, max(1, int(min(left, need) / each)))

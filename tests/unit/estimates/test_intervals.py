@@ -10,6 +10,7 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import (
     Anytime,
     FixedSize,
+    Horizon,
     ManyLooks,
     half_width,
     normal_quantile,
@@ -39,16 +40,27 @@ def test_a_fixed_size_interval_never_stops_a_run():
     assert not FixedSize().ready(pooled(1e9))
 
 
-def test_many_looks_halve_the_error_probability():
-    multiplier = ManyLooks().multiplier(pooled(1e9), 0.95)[0]
-    assert multiplier == pytest.approx(stats.norm.ppf(1 - 0.05 / 4))
-    assert multiplier == pytest.approx(2.2414, abs=1e-4)
+@pytest.mark.parametrize(
+    ("df", "confidence", "multiplier"),
+    [
+        (100, 0.95, 1.959964 + 0.023722 + 0.117598),
+        (400, 0.95, 1.959964 + 0.005931 + 0.058799),
+        (100, 0.99, 2.575829 + 0.049166 + 0.154550),
+    ],
+)
+def test_many_looks_add_the_luck_of_the_stop_to_the_fixed_size(df, confidence, multiplier):
+    assert ManyLooks().multiplier(pooled(df), confidence)[0] == pytest.approx(multiplier, abs=2e-6)
+
+
+def test_many_looks_cost_nothing_in_the_limit_of_many_draws():
+    many = ManyLooks().multiplier(pooled(1e9), 0.95)[0]
+    assert many == pytest.approx(stats.norm.ppf(0.975), rel=1e-4)
 
 
 @pytest.mark.parametrize("df", [1.0, 3.0, 10.0, 100.0, 1e6])
-def test_many_looks_are_never_narrower_than_a_fixed_size(df):
+def test_many_looks_are_wider_than_a_fixed_size(df):
     state = pooled(df)
-    assert ManyLooks().multiplier(state, 0.95) >= FixedSize().multiplier(state, 0.95)
+    assert ManyLooks().multiplier(state, 0.95) > FixedSize().multiplier(state, 0.95)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +95,34 @@ def test_the_first_look_with_fifty_df_fixes_rho_where_the_interval_is_tightest()
     assert interval.rho2 == pytest.approx(8.2 / 500, rel=0.01)
     assert interval.multiplier(pooled(51, draws=500.0), 0.95)[0] == pytest.approx(3.035, abs=1e-3)
     assert interval.look(pooled(1e6, draws=1e6), 0.95) == interval
+
+
+def tightest_at(horizon, draws=500.0):
+    """Return after how many draws an interval with this horizon is tightest."""
+    interval = Anytime().look(pooled(60, draws=draws), 0.95, horizon)
+    sizes = np.geomspace(10, 1e9, 4000)
+    return sizes[np.argmin([interval.multiplier(pooled(draws=float(n)), 0.95)[0] for n in sizes])]
+
+
+@pytest.mark.parametrize(
+    ("error", "budget", "draws"),
+    [
+        (1.0, 1e9, 500 * 3.035**2),  # the tolerance is reached when 3.035 errors are as wide
+        (10.0, 1e6, 500 * 30.35**2),
+        (10.0, 1e5, 2e4),  # the budget ends first: a fifth of it
+        (np.inf, 1e5, 2e4),
+        (0.01, 1e9, 500),  # the tolerance was reached before the first look
+        (np.inf, 600, 500),
+    ],
+)
+def test_an_anytime_interval_is_tightest_where_the_run_is_expected_to_stop(error, budget, draws):
+    assert tightest_at(Horizon(error, budget)) == pytest.approx(draws, rel=0.01)
+
+
+def test_an_anytime_interval_is_little_wider_at_the_end_of_its_budget():
+    interval = Anytime().look(pooled(60, draws=500.0), 0.95, Horizon(np.inf, 1e6))
+    assert interval.multiplier(pooled(draws=1e6), 0.95)[0] == pytest.approx(1.04 * 3.035, abs=1e-3)
+    assert interval.multiplier(pooled(draws=1e4), 0.95)[0] < 5
 
 
 @pytest.mark.parametrize("draws", [10.0, 100.0, 1e4, 1e7])

@@ -30,7 +30,17 @@ def test_a_table_is_stored_and_its_tolerance_is_kept(arms: dict[str, Any], tmp_p
         cr.Allocator(list(arms), rng=7), arms, draws=20_000, store=tmp_path / "run.db",
         progress=False,
     )  # fmt: skip
-    assert again.value == cr.estimate(arms, draws=20_000, rng=7).value
+    assert again.draws == 20_000
+    assert again.history.size[: len(result.history)].tolist() == result.history.size.tolist()
+
+
+def test_an_allocator_that_is_played_to_a_tolerance_is_the_run_of_estimate(
+    arms: dict[str, Any],
+) -> None:
+    ours = cr.estimate(arms, draws=1e6, rtol=0.01, rng=7)
+    theirs = cr.play(cr.Allocator(list(arms), rng=7), arms, draws=1e6, rtol=0.01, progress=False)
+    assert (theirs.value, theirs.stderr, theirs.draws) == (ours.value, ours.stderr, ours.draws)
+    assert ours.stopped == theirs.stopped == "tolerance"
 
 
 def test_a_kind_is_played_by_its_name(arms: dict[str, Any]) -> None:

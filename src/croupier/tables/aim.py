@@ -1,0 +1,76 @@
+"""Aim: where a run is expected to stop, so that its last batches are not larger than needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, runtime_checkable
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.estimates.estimate import Estimate
+from croupier.estimates.intervals import Horizon
+
+__all__ = ["LEAST", "Aim", "Aimed"]
+
+#: Close to its stop, a run grows in steps of this share of what it has spent.
+LEAST: Final = 1 / 128
+
+#: If the error is small enough but not known well enough, a step is this share.
+_UNKNOWN: Final = 1 / 32
+
+
+@dataclass(frozen=True)
+class Aim:
+    """The tolerance of a run, and what its budget buys: `cost` is in the unit of the plan.
+
+    >>> Aim(atol=0.1).wanted(5.0), float(Aim(rtol=0.1).wanted(5.0)), Aim().given
+    (0.1, 0.5, False)
+    """
+
+    atol: float | None = None
+    rtol: float | None = None
+    draws: float = math.inf
+    cost: float = math.inf
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a tolerance."""
+        return self.atol is not None or self.rtol is not None
+
+    def wanted(self, value: Any, *, log: bool = False) -> Any:
+        """Return the half-width that stops the run; in a run of logs, that of the log."""
+        atol, rtol = self.atol or 0.0, self.rtol or 0.0
+        if log:
+            return max(atol, rtol)
+        return np.maximum(atol, rtol * np.abs(value)) if rtol else atol
+
+    def growth(self, seen: Estimate) -> float:
+        """Return the share of what was spent that the run still needs, by prediction.
+
+        A half-width falls like the root of the cost. So a run whose half-width is r times the
+        wanted one needs r^2 - 1 times what it has spent. It is at least a small share.
+        """
+        half = seen.half_width if seen.logs is None else seen.logs[2]
+        ratio = self._ratio(half, seen)
+        return max(ratio**2 - 1, LEAST) if ratio > 1 else _UNKNOWN
+
+    def horizon(self, seen: Estimate, draws: float, spent: float) -> Horizon:
+        """Return what is known about the end of a run that has made so many draws."""
+        error = seen.stderr if seen.logs is None else seen.logs[1]
+        buys = min(self.draws, draws * self.cost / spent if spent > 0 else math.inf)
+        return Horizon(self._ratio(error, seen) if self.given else math.inf, buys)
+
+    def _ratio(self, error: Floats, seen: Estimate) -> float:
+        """Return the largest error of all components, relative to the wanted half-width."""
+        wanted = np.broadcast_to(self.wanted(seen.value, log=seen.logs is not None), error.shape)
+        ratio = np.divide(error, wanted, out=np.full(error.shape, np.inf), where=wanted > 0)
+        return float(np.where(np.isnan(ratio), np.inf, ratio).max())
+
+
+@runtime_checkable
+class Aimed(Protocol):
+    """A table that uses the aim of a run; the loop sets it."""
+
+    aim: Aim
