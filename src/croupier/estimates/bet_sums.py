@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from croupier.checks import Range
 from croupier.data.draws import Floats
+from croupier.data.history import Rows
 from croupier.data.scale import Ints
 from croupier.estimates.betting import FRACTIONS, crossing, log_wealth, nearest_fraction
 
-__all__ = ["ArmSums", "BetSums", "Horizon", "Scaled", "Told", "fractions", "horizon_at", "left_of"]
+__all__ = ["ArmSums", "BetSums", "Horizon", "Scaled", "Told", "fractions", "horizon_at", "left_of",
+           "told_in", "variance_of"]  # fmt: skip
 
 #: Before the first draw, the variance of an arm is that of draws of 0 and 1 with the mean 1/2.
 _FIRST_SUM: Final = 0.25
@@ -76,6 +78,14 @@ class Told(NamedTuple):
     moments: Floats
 
 
+def told_in(rows: Rows, first: int = 0) -> Iterator[Told]:
+    """Return the batches of a history in their order, from the row `first` on."""
+    for row in range(first, len(rows.batches)):
+        ticket, arm, size, cost, _ = rows.batches[row].item()
+        part = rows.moments[row]
+        yield Told(ticket, arm, size, cost, part[0], part[1].astype(np.int64), part[2:])
+
+
 class Scaled(NamedTuple):
     """The mean and the central sums of a batch, scaled to [0, 1] by the bounds of its arm."""
 
@@ -128,7 +138,7 @@ class ArmSums:
         for drawn, sums in self._lately:
             if drawn == arm:
                 return sums
-        return self.sums[arm].copy()
+        return np.array(self.sums[arm])
 
     def add(self, arm: int, batch: Scaled) -> None:
         """Add a batch to an arm."""
@@ -221,7 +231,7 @@ class BetSums:
 
         def wealth(t: Floats) -> Floats:
             won = log_wealth(staked, sums, np.clip(start + slope * t[group], 0.0, 1.0))
-            return np.bincount(group, won, minlength=len(t))
+            return np.bincount(group, won, minlength=len(t)).astype(float)
 
         guess = np.clip((centre - first) / (last - first), 0.0, 1.0).ravel()
         t = crossing(wealth, level, np.concatenate((guess, 1 - guess)))

@@ -93,12 +93,15 @@ class Bets:
 
     def _start(self, components: int) -> ArmSums:
         arms = self._arms = ArmSums(len(self._reach), components, self._width)
-        self._precision = 1 / (variance_of(arms.sums) * np.square(self._reach)[:, None])
+        self._precision = self._precisions(arms)
         self._information = np.zeros(components)
         self._draws = self._spent = 0.0
         first = [self._goal(ticket) for ticket in range(self._width)]
         self._goals = deque(first, maxlen=self._width)
         return arms
+
+    def _precisions(self, arms: ArmSums) -> Floats:
+        return np.asarray(1 / (variance_of(arms.sums) * np.square(self._reach)[:, None]))
 
     def _goal(self, ticket: int) -> Floats:
         """Return the half-width that the run is expected to end with, per component.
@@ -111,7 +114,7 @@ class Bets:
         information = self._information + left * self._precision.max(axis=0)
         half = np.sqrt(2 * self._level / np.maximum(information, np.finfo(float).tiny))
         wanted = np.maximum(horizon.atol or 0.0, (horizon.rtol or 0.0) * np.abs(self._centre()))
-        return np.maximum(half, wanted)
+        return np.asarray(np.maximum(half, wanted))
 
     def _centre(self) -> Floats:
         """Return the mean of all draws, weighted by inverse variance."""
@@ -121,7 +124,7 @@ class Bets:
         total = (self._precision * (n * low + s1 * reach)).sum(axis=0)
         weight = (self._precision * n).sum(axis=0)
         middle = np.full_like(total, sum(self._range) / 2)
-        return np.divide(total, weight, out=middle, where=weight > 0)
+        return np.asarray(np.divide(total, weight, out=middle, where=weight > 0))
 
     # -- the interval
 
@@ -153,4 +156,5 @@ class Bets:
             arms = merged._start(parts[0][1].shape[2])
             for start, sums in parts:
                 arms.sums[start : start + len(sums)] += sums
+            merged._precision = merged._precisions(arms)
         return merged

@@ -83,7 +83,7 @@ def log_wealth(fraction: Floats, sums: Floats, m: Floats) -> Floats:
     xxxx = lam**4 * (s4 - m * (4 * s3 - m * (6 * s2 - m * (4 * s1 - m * n))))
     cubic = x - a * xx + b * xxx
     quartic = x - xx / 2 + xxx / 3 - _fourth(x0) * xxxx
-    return np.where(fraction <= 1, np.maximum(cubic, quartic), cubic)
+    return np.asarray(np.where(fraction <= 1, np.maximum(cubic, quartic), cubic))
 
 
 def _second(x: Floats) -> Floats:

@@ -1,8 +1,9 @@
 """Intervals: the error bar of an estimate, each kind with its assumptions.
 
 An interval is ``estimate ± multiplier * sqrt(q)``. There is one kind for a sample of fixed size,
-one for a run that stops at a tolerance, and one that holds at all times at once. The intervals of
-a variance are in `variance_intervals`.
+one for a run that stops at a tolerance, and one that holds at all times at once. The interval that
+is guaranteed by the bounds of the draws is in `guaranteed`, the intervals of a variance are in
+`variance_intervals`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
+from croupier.estimates.guaranteed import Guaranteed
 
 __all__ = [
     "INTERVALS",
     "Anytime",
     "FixedSize",
+    "Guaranteed",
     "Interval",
     "ManyLooks",
     "half_width",
@@ -49,6 +52,10 @@ class Interval(Protocol):
     def looking(self) -> bool:
         """Whether the interval still has something to learn from a look."""
 
+    @property
+    def follows(self) -> bool:
+        """Whether the interval must see every batch, as `Guaranteed` must."""
+
     def look(self, pooled: Pooled, confidence: float) -> Interval:
         """Return the interval after one more look at the data, taken in ticket order."""
 
@@ -60,6 +67,9 @@ class Interval(Protocol):
 
         None means that the state does not help: this interval must look at all the data itself.
         """
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> Interval:
+        """Return this interval for a run that continues at a ticket, after a call with a state."""
 
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
@@ -94,6 +104,7 @@ class FixedSize:
 
     name = "fixed-size"
     looking = False
+    follows = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         z = normal_quantile((1 + confidence) / 2)
@@ -111,6 +122,9 @@ class FixedSize:
     def resumed(self, state: Mapping[str, Any]) -> FixedSize:
         return self
 
+    def after(self, state: Mapping[str, Any], ticket: int) -> FixedSize:
+        return self
+
 
 @dataclass(frozen=True)
 class ManyLooks:
@@ -122,6 +136,7 @@ class ManyLooks:
 
     name = "many-looks"
     looking = False
+    follows = False
     least_df: ClassVar[float] = 100.0
 
     @staticmethod
@@ -146,6 +161,9 @@ class ManyLooks:
     def resumed(self, state: Mapping[str, Any]) -> ManyLooks:
         return self
 
+    def after(self, state: Mapping[str, Any], ticket: int) -> ManyLooks:
+        return self
+
 
 @dataclass(frozen=True)
 class Anytime:
@@ -160,6 +178,7 @@ class Anytime:
 
     rho2: float | None = None
     name = "anytime"
+    follows = False
 
     @property
     def looking(self) -> bool:
@@ -190,10 +209,13 @@ class Anytime:
             raise ValueError(f"rho2 must be a positive number, got {rho2!r:.50}")
         return Anytime(rho2)
 
+    def after(self, state: Mapping[str, Any], ticket: int) -> Anytime:
+        return self
+
 
 #: Every kind of interval, by its name.
 INTERVALS: Final[dict[str, Interval]] = {
-    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime())
+    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime(), Guaranteed())
 }
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from croupier.arms.base import Arm
-from croupier.checks import count_of, known_settings, positive
+from croupier.checks import choice, count_of, known_settings, positive
 from croupier.data.plan import Batching, Clock, Plan, Unit
 from croupier.errors import PlanError
-from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.estimates.bet_sums import Horizon
+from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.running.stopping import (
     Rule,
     any_of,
@@ -32,8 +33,12 @@ if TYPE_CHECKING:
     from croupier.engines.choose_engine import ExecutorLike, Staff
     from croupier.store.log import Store
 
-__all__ = ["ArmOptions", "Budget", "Options", "RunSettings", "Tolerance", "settings_of",
-           "split_options"]  # fmt: skip
+__all__ = ["ArmOptions", "Budget", "Kept", "Options", "RunSettings", "Tolerance", "kept_of",
+           "settings_of", "split_options"]  # fmt: skip
+
+
+#: The intervals that hold at all times, by name.
+Kept: TypeAlias = Literal["anytime", "guaranteed"]
 
 
 class Options(TypedDict, total=False):
@@ -45,6 +50,7 @@ class Options(TypedDict, total=False):
     rtol: float | None
     confidence: float
     anytime: bool
+    interval: Kept | None
     clock: Clock
     rng: RandomLike
     workers: int | None
@@ -127,11 +133,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False."""
+    """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False.
+
+    `kept` is the name of an interval that holds at all times, if one was asked for.
+    """
 
     budget: Budget
     tolerance: Tolerance
-    anytime: bool
+    kept: Kept | None
     confidence: float
     clock: Clock
     seed: int
@@ -146,9 +155,24 @@ class RunSettings:
     @property
     def interval(self) -> Interval:
         """The interval that is valid for the way in which the run may stop."""
-        if self.anytime:
+        if self.kept == "anytime":
             return Anytime()
+        if self.kept == "guaranteed":
+            return Guaranteed((self._horizon(),))
         return ManyLooks() if self.tolerance.given else FixedSize()
+
+    @property
+    def anytime(self) -> bool:
+        """Whether the interval holds at all times, for every reason to stop."""
+        return self.kept is not None
+
+    def _horizon(self) -> Horizon:
+        """Return what the run may spend, in the unit of its costs."""
+        budget, tolerance = self.budget, self.tolerance
+        cost = budget.cost
+        if budget.seconds is not None:
+            cost = budget.seconds * (self.workers or 1)
+        return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
 
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""
@@ -216,7 +240,7 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         tolerance=Tolerance(
             _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
         ),
-        anytime=bool(options.get("anytime", False)),
+        kept=kept_of(options.get("interval"), bool(options.get("anytime", False))),
         confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock
         clock=options.get("clock", "wall"),
         seed=seed_from(rng),
@@ -228,6 +252,19 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         progress=options.get("progress"),
         callback=callback,
     )
+
+
+def kept_of(interval: Kept | None, anytime: bool) -> Kept | None:
+    """Return the name of the interval that was asked for, if it holds at all times."""
+    if interval is None:
+        return "anytime" if anytime else None
+    choice("interval", interval, Kept)
+    if anytime and interval != "anytime":
+        raise PlanError(
+            f"anytime=True and interval={interval!r} are two intervals: a guaranteed one holds at "
+            "all times, too; leave anytime out"
+        )
+    return interval
 
 
 def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:

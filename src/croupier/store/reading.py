@@ -174,6 +174,9 @@ def _told_again(
     Outcomes after a missing ticket count too, as they did when the run was interrupted.
     """
     interval = INTERVALS[call["interval"]["name"] if call else FixedSize.name]
+    if call:
+        with all_is_damage(database.path):
+            interval = interval.after(call["interval"], records.last + 1)
     contents = contents_in(database)
     with all_is_damage(database.path):
         learning = zip(plan.names, contents["learns"], strict=True)
