@@ -213,28 +213,33 @@ class BetSums:
         for (side, component, arm, number), row in other._rows.items():
             self._add((side, component, arm + first, number), other._sums[row])
 
+    def won(self, m: Floats) -> Floats:
+        """Return a lower bound of the log of the wealth of both gamblers at means m, (2, d, G).
+
+        There is one column per arm, or one column that all arms share.
+        """
+        rows, (_, components, groups) = len(self._rows), m.shape
+        side, component, arm, number = self._keys[:, :rows]
+        group = (side * components + component) * groups + (arm if groups > 1 else 0)
+        low, high = self.low[arm], self.high[arm]
+        tried = m.ravel()[group]
+        scaled = np.where(side, high - tried, tried - low) / (high - low)
+        won = log_wealth(FRACTIONS[number], self._sums[:rows], np.clip(scaled, 0.0, 1.0))
+        return np.bincount(group, won, minlength=m.size).astype(float).reshape(m.shape)
+
     def ends(self, level: float, centre: Floats, first: Floats, last: Floats) -> Floats:
         """Return both ends of the intervals, (2, d, G), for means between `first` and `last`.
 
-        `first`, `last` and a guess, `centre`, are (d, G): one column per arm, or one column that
-        all arms share. `level` is the log of the wealth that ends a bet.
+        `first`, `last` and a guess, `centre`, are (d, G). `level` is the log of the wealth that
+        ends a bet.
         """
-        rows, (components, groups) = len(self._rows), centre.shape
-        side, component, arm, number = self._keys[:, :rows]
-        group = (side * components + component) * groups + (arm if groups > 1 else 0)
-        low, reach = self.low[arm], self.high[arm] - self.low[arm]
-        # On each side t = 0 is the end of the range that this gambler bets against.
-        edge = np.concatenate((first.ravel(), last.ravel()))[group]
-        span = np.tile((last - first).ravel(), 2)
-        start = np.where(side, self.high[arm] - edge, edge - low) / reach
-        slope, staked, sums = span[group] / reach, FRACTIONS[number], self._sums[:rows]
+        span = last - first
 
-        def wealth(t: Floats) -> Floats:
-            won = log_wealth(staked, sums, np.clip(start + slope * t[group], 0.0, 1.0))
-            return np.bincount(group, won, minlength=len(t)).astype(float)
+        def tried(t: Floats) -> Floats:
+            above, below = t.reshape(2, *span.shape)
+            return np.array((first + above * span, last - below * span))
 
-        guess = np.clip((centre - first) / (last - first), 0.0, 1.0).ravel()
-        t = crossing(wealth, level, np.concatenate((guess, 1 - guess)))
-        above, below = (t * span).reshape(2, components, groups)
-        ends = np.array((first + above, last - below))
-        return np.sort(ends, axis=0)
+        guess = np.clip((centre - first) / span, 0.0, 1.0).ravel()
+        guesses = np.concatenate((guess, 1 - guess))
+        t = crossing(lambda t: self.won(tried(t)).ravel(), level, guesses)
+        return np.sort(tried(t), axis=0)

@@ -128,6 +128,10 @@ class Bets:
 
     # -- the interval
 
+    def won(self, m: Floats) -> Floats:
+        """Return the log of the wealth of both gamblers at a mean m, (2, d); never more than it."""
+        return self._bets.won(np.array((m, m))[:, :, None])[:, :, 0]
+
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return both ends of the interval, (d,) each; `level` is log(2/alpha)."""
         first, last = self._range

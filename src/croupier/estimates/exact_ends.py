@@ -22,6 +22,9 @@ __all__ = ["ExactEnds", "clopper_pearson", "never_varied", "range_of_target"]
 #: How far counts from moments may be from whole numbers, relative to the number of draws.
 _ROUNDING: Final = 1e-9
 
+#: Replaces a mean of 0, so that its log is a number.
+_LEAST: Final = 1e-300
+
 
 class ExactEnds(NamedTuple):
     """Both ends of an interval, and the components for which they are known, (d,) each."""
@@ -69,9 +72,10 @@ def range_of_target(plan: Plan) -> tuple[float, float]:
 def clopper_pearson(plan: Plan, ledger: Ledger, confidence: float) -> ExactEnds | None:
     """Return the interval of Clopper and Pearson (Biometrika 26, 1934), for one arm.
 
-    The number of draws must not depend on the draws. It is known for the components in which every draw was at one of its two bounds. Draws inside
-    of the bounds that were never seen do not matter: a coin with the probability y, tossed for
-    every draw y, has the same mean, and shows the same as draws of 0 and 1.
+    The number of draws must not depend on the draws. The ends are known for the components in
+    which every draw was at one of its two bounds. Draws inside of the bounds that were never seen
+    do not matter: a coin with the probability y, tossed for every draw y, has the same mean, and
+    shows the same as draws of 0 and 1.
     """
     if len(plan.names) > 1 or (arms := _Arms.of(plan, ledger)) is None:
         return None
@@ -125,8 +129,8 @@ def _of_one_mean(plan: Plan, arms: _Arms, level: float) -> tuple[Floats, Floats]
         above, below = t.reshape(2, d)
         m = np.array((start + slope * above, 1 - start - slope * (1 - below)))
         y = np.array((arms.mean, 1 - arms.mean))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            won = np.where(y > 0, n * np.log(y / np.maximum(m, 0.0)), -np.inf)
+        with np.errstate(divide="ignore"):
+            won = n * (np.log(y) - np.log(np.maximum(m, _LEAST)))  # -inf for a draw of 0
         return np.asarray(won.sum(axis=1).ravel())
 
     guess = np.clip((arms.low + arms.reach * arms.mean.T - first).mean(axis=1) / span, 0.0, 1.0)
