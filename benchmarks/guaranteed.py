@@ -80,7 +80,8 @@ def once(name: str, draws: int, compared: int, seed: int) -> tuple[bool, bool, f
 
     def look(table: cr.Allocator) -> None:
         nonlocal richest
-        assert isinstance(table.interval, Guaranteed) and isinstance(table.interval.bets, Bets)
+        assert isinstance(table.interval, Guaranteed)
+        assert isinstance(table.interval.bets, Bets)
         richest = max(richest, float(table.interval.bets.won(true).max()))
 
     with warnings.catch_warnings():

@@ -44,6 +44,11 @@ _SINGLE: Final = 0.1
 #: The bets end at this share of the predicted draws, so that most strata reach their goal.
 _REACHED: Final = 0.9
 
+#: The half-width that the bets aim at, relative to a tolerance. If a run goes on beyond it, they
+#: aim at this many times the draws so far.
+_AIM: Final = 0.8
+_FURTHER: Final = 1.25
+
 #: No bet on the sum stakes more than this fraction.
 _MOST: Final = 0.75
 
@@ -131,14 +136,19 @@ class StrataBets:
         share = np.sqrt((spread / spread.sum(axis=0)).sum(axis=1))
         end = n + left_of(horizon, self._draws, self._spent) * share / share.sum()
         end = np.maximum(_REACHED * end, 1.0)
-        half = np.sqrt(2 * self._level * (spread / end[:, None]).sum(axis=0))
-        value = np.abs(self._centre().T @ self._parts + self._weights @ self._bets.low)
-        wanted = np.maximum(horizon.atol or 0.0, (horizon.rtol or 0.0) * value)
-        # A tolerance is reached with fewer draws, by the square of the half-widths.
-        end = end * np.minimum(np.square(half / np.maximum(half, wanted)).max(), 1.0)
-        level = 2 * self._level / np.maximum(half, wanted)
-        single = np.sqrt(2 * self._single(self._level) * variance / np.maximum(end, 1.0)[:, None])
-        return _Goal(level, end, single)
+        if horizon.atol or horizon.rtol:
+            value = np.abs(self._centre().T @ self._parts + self._weights @ self._bets.low)
+            wanted = np.maximum(horizon.atol or 0.0, (horizon.rtol or 0.0) * value)
+            half = self._half_width(spread, end)
+            # Half-widths fall with the root of the draws, and the prediction may fall short.
+            share = np.square(half / np.maximum(half, _AIM * wanted)).max()
+            end = np.minimum(np.maximum(share * end, _FURTHER * n + 1), end)
+        single = np.sqrt(2 * self._single(self._level) * variance / end[:, None])
+        return _Goal(2 * self._level / self._half_width(spread, end), end, single)
+
+    def _half_width(self, spread: Floats, draws: Floats) -> Floats:
+        """Return the half-width that strata with these draws give, per component."""
+        return np.asarray(np.sqrt(2 * self._level * (spread / draws[:, None]).sum(axis=0)))
 
     def _single(self, level: float) -> float:
         """Return log(2/alpha) for every single stratum."""

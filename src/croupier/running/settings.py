@@ -167,11 +167,9 @@ class RunSettings:
         return self.kept is not None
 
     def _horizon(self) -> Horizon:
-        """Return what the run may spend, in the unit of its costs."""
+        """Return what the run may spend. How many draws a second buys is not known before."""
         budget, tolerance = self.budget, self.tolerance
-        cost = budget.cost
-        if budget.seconds is not None:
-            cost = budget.seconds * (self.workers or 1)
+        cost = budget.cost if budget.unit == "cost" else None
         return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
 
     def of(self, plan: Plan) -> RunSettings:

@@ -115,7 +115,9 @@ def test_zero_events_in_all_strata_have_one_joint_interval():
     assert low == 0
     assert high < 0.2 * sum(w * math.log(320) / k for w, k in zip([4, 3, 2, 1], n, strict=True))
     # No means with this weighted sum give zero events with more than the error probability.
-    assert high >= max(w * (1 - 0.0125 ** (1 / k)) for w, k in zip([0.4, 0.3, 0.2, 0.1], n))
+    assert high >= max(
+        w * (1 - 0.0125 ** (1 / k)) for w, k in zip([0.4, 0.3, 0.2, 0.1], n, strict=True)
+    )
 
 
 def test_strata_that_are_constant_at_both_ends_have_a_finite_interval():
