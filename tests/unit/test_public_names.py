@@ -14,7 +14,7 @@ import pytest
 import croupier as cr
 
 PUBLIC = {
-    "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
+    "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws", "Guaranteed",
     "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Progress", "Result", "Store",
     "StoreError", "Table", "__version__", "estimate", "evidence", "importance", "merge", "open_run",
     "play", "policies", "scalar", "simulate", "simulator", "stratify",
