@@ -271,14 +271,15 @@ def _guaranteed() -> str:
             [
                 row["family"],
                 f"{int(row['draws']):,}",
+                row["runs"],
                 f"{float(row['covered']):.3f}",
                 f"{float(row['always']):.3f}",
                 f"{float(row['over_fixed']):.2f} ({float(row['over_fixed_90']):.2f})",
                 f"{over:.2f}" if over else "the other is infinite",
             ]
         )
-    header = ["arms", "draws", "held at the end", "held at every look", "half-width / fixed size",
-              "half-width / anytime"]  # fmt: skip
+    header = ["arms", "draws", "runs", "held at the end", "held at every look",
+              "half-width / fixed size", "half-width / anytime"]  # fmt: skip
     return _table(header, body)
 
 
