@@ -274,6 +274,27 @@ def _logs() -> str:
     return _table(["draws", "interval", *(f"n = {n}" for n in sizes)], body)
 
 
+def _guaranteed() -> str:
+    """Return how often guaranteed intervals held, and how long they are beside the others."""
+    body = []
+    for row in report.read("guaranteed"):
+        over = float(row["over_anytime"])
+        body.append(
+            [
+                row["family"],
+                f"{int(row['draws']):,}",
+                row["runs"],
+                f"{float(row['covered']):.3f}",
+                f"{float(row['always']):.3f}",
+                f"{float(row['over_fixed']):.2f} ({float(row['over_fixed_90']):.2f})",
+                f"{over:.2f}" if over else "the other is infinite",
+            ]
+        )
+    header = ["arms", "draws", "runs", "held at the end", "held at every look",
+              "half-width / fixed size", "half-width / anytime"]  # fmt: skip
+    return _table(header, body)
+
+
 def _costs_allocation() -> str:
     """Return I of the default and of Thompson sampling on arms with costs."""
     rows = report.read("costs-allocation")
@@ -358,6 +379,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "delays": _delays,
     "store": lambda: _measured("store"),
     "logs": _logs,
+    "guaranteed": _guaranteed,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         PlanError,
         StoreError,
     )
+    from croupier.estimates.guaranteed import Guaranteed
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -49,6 +50,7 @@ __all__ = [
     "CroupierError",
     "CroupierWarning",
     "Draws",
+    "Guaranteed",
     "Learner",
     "MissingExtraError",
     "Outcome",
@@ -88,6 +90,7 @@ _HOMES = {
         "PlanError",
         "StoreError",
     ),
+    "estimates.guaranteed": ("Guaranteed",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),

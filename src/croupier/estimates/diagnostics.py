@@ -98,14 +98,21 @@ def warnings_of(
     ledger: Ledger,
     pooled: Pooled,
     tails: Mapping[int, Tail],
+    *,
+    exact: bool = False,
 ) -> tuple[list[str], Floats]:
-    """Return the warnings that a result carries, and the agreement of its arms."""
+    """Return the warnings that a result carries, and the agreement of its arms.
+
+    An `exact` interval does not rest on a standard error, so warnings about this are left out.
+    """
     warnings = []
     names, varies = plan.names, pooled.varies
     p, odd = agreement(ledger) if pooled.shared else (np.full(varies.shape, np.nan), 0)
     known = pooled.df if (everywhere := bool(varies.all())) else pooled.df[varies]
     if not everywhere:
-        warnings.append(_nothing_varies(ledger, pooled))
+        warnings.append(_nothing_varies(plan, ledger, pooled))
+    if exact:
+        known = known[:0]
     if known.size and (least := known.min()) < FEW:
         warnings.append(
             f"the error bar rests on {least:.0f} effective degrees of freedom "
@@ -133,11 +140,12 @@ def warnings_of(
         )
     if plan.policy["name"] == "mc-ucb" and not pooled.shared:
         warnings.extend(_followed(ledger, pooled))
-    warnings.extend(_heavy(plan, ledger, pooled, tails))
+    if not exact:
+        warnings.extend(_heavy(plan, ledger, pooled, tails))
     return warnings, p
 
 
-def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
+def _nothing_varies(plan: Plan, ledger: Ledger, pooled: Pooled) -> str:
     draws, arms = int(ledger.draws), len(ledger)
     if ledger.count.max() < 2:
         return (
@@ -158,6 +166,11 @@ def _nothing_varies(ledger: Ledger, pooled: Pooled) -> str:
             "the answer or its error: the answer is 0, or every arm has missed the draws above 0"
         )
     what = f"no arm has varied{where}"
+    if not plan.log and any(plan.bounds):
+        return (
+            f"{what}, so the standard error is not known, and the interval rests on the bounds of "
+            "the arms: either the answer is exact, or every arm has missed a rare event"
+        )
     return (
         f"{what}, so nothing is known about the error: either the answer is exact, "
         "or every arm has missed a rare event"

@@ -1,8 +1,9 @@
 """Intervals: the error bar of an estimate, each kind with its assumptions.
 
 An interval is ``estimate ± multiplier * sqrt(q)``. There is one kind for a sample of fixed size,
-one for a run that stops at a tolerance, and one that holds at all times at once. The intervals of
-a variance are in `variance_intervals`.
+one for a run that stops at a tolerance, and one that holds at all times at once. The interval that
+is guaranteed by the bounds of the draws is in `guaranteed`, the intervals of a variance are in
+`variance_intervals`.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
+from croupier.estimates.guaranteed import Guaranteed
 
 __all__ = [
     "INTERVALS",
     "Anytime",
+    "ExpectedEnd",
     "FixedSize",
-    "Horizon",
+    "Guaranteed",
     "Interval",
     "ManyLooks",
     "half_width",
@@ -33,7 +36,7 @@ __all__ = [
 FEW = 50.0
 
 
-class Horizon(NamedTuple):
+class ExpectedEnd(NamedTuple):
     """What is known about the end of a run.
 
     `error` is the standard error so far, relative to the half-width that stops the run, infinite
@@ -61,10 +64,14 @@ class Interval(Protocol):
     def looking(self) -> bool:
         """Whether the interval still has something to learn from a look."""
 
-    def look(self, pooled: Pooled, confidence: float, horizon: Horizon | None = None) -> Interval:
+    @property
+    def follows(self) -> bool:
+        """Whether the interval must see every batch, as `Guaranteed` must."""
+
+    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> Interval:
         """Return the interval after one more look at the data, taken in ticket order.
 
-        `horizon` says where the run is expected to stop, if this is known.
+        `end` says where the run is expected to stop, if this is known.
         """
 
     def state(self) -> dict[str, Any]:
@@ -75,6 +82,9 @@ class Interval(Protocol):
 
         None means that the state does not help: this interval must look at all the data itself.
         """
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> Interval:
+        """Return this interval for a run that continues at a ticket, after a call with a state."""
 
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:
@@ -109,6 +119,7 @@ class FixedSize:
 
     name = "fixed-size"
     looking = False
+    follows = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         z = normal_quantile((1 + confidence) / 2)
@@ -117,13 +128,16 @@ class FixedSize:
     def ready(self, pooled: Pooled) -> bool:
         return False  # if it stopped the run, it would cover far less than its level
 
-    def look(self, pooled: Pooled, confidence: float, horizon: Horizon | None = None) -> FixedSize:
+    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> FixedSize:
         return self
 
     def state(self) -> dict[str, Any]:
         return {"name": self.name}
 
     def resumed(self, state: Mapping[str, Any]) -> FixedSize:
+        return self
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> FixedSize:
         return self
 
 
@@ -144,6 +158,7 @@ class ManyLooks:
 
     name = "many-looks"
     looking = False
+    follows = False
     least_df: ClassVar[float] = 100.0
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
@@ -159,13 +174,16 @@ class ManyLooks:
         needed = np.maximum(self.least_df, 20 / np.square(pooled.weights).sum(axis=0))
         return bool(pooled.varies.all() and (pooled.df >= needed).all())
 
-    def look(self, pooled: Pooled, confidence: float, horizon: Horizon | None = None) -> ManyLooks:
+    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> ManyLooks:
         return self
 
     def state(self) -> dict[str, Any]:
         return {"name": self.name}
 
     def resumed(self, state: Mapping[str, Any]) -> ManyLooks:
+        return self
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> ManyLooks:
         return self
 
 
@@ -184,6 +202,7 @@ class Anytime:
 
     rho2: float | None = None
     name = "anytime"
+    follows = False
 
     @property
     def looking(self) -> bool:
@@ -198,9 +217,9 @@ class Anytime:
     def ready(self, pooled: Pooled) -> bool:
         return self.rho2 is not None and bool(pooled.varies.all() and (pooled.df >= FEW).all())
 
-    def look(self, pooled: Pooled, confidence: float, horizon: Horizon | None = None) -> Anytime:
+    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> Anytime:
         if self.rho2 is None and pooled.varies.all() and (pooled.df >= FEW).all():
-            draws = _tightest_at(pooled.draws, 1 - confidence, horizon)
+            draws = _tightest_at(pooled.draws, 1 - confidence, end)
             return replace(self, rho2=_tightest(1 - confidence) / draws)
         return self
 
@@ -215,6 +234,9 @@ class Anytime:
             raise ValueError(f"rho2 must be a positive number, got {rho2!r:.50}")
         return Anytime(rho2)
 
+    def after(self, state: Mapping[str, Any], ticket: int) -> Anytime:
+        return self
+
 
 #: If a budget ends a run, an anytime interval is tightest at this share of it: it is looked at
 #: earlier too, and at the end it is only a little wider.
@@ -222,7 +244,7 @@ _EARLY: Final = 0.2
 
 #: Every kind of interval, by its name.
 INTERVALS: Final[dict[str, Interval]] = {
-    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime())
+    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime(), Guaranteed())
 }
 
 
@@ -230,13 +252,13 @@ def _sequence(x: float, alpha: float) -> float:
     return math.sqrt((1 + 1 / x) * (math.log1p(x) - 2 * math.log(alpha)))
 
 
-def _tightest_at(draws: float, alpha: float, horizon: Horizon | None) -> float:
+def _tightest_at(draws: float, alpha: float, end: ExpectedEnd | None) -> float:
     """Return after how many draws a sequence should be tightest, when `draws` were made."""
-    if horizon is None:
+    if end is None:
         return draws
     least = _sequence(_tightest(alpha), alpha)
-    stop = draws * (least * horizon.error) ** 2
-    return max(draws, stop if stop <= horizon.draws else _EARLY * horizon.draws)
+    stop = draws * (least * end.error) ** 2
+    return max(draws, stop if stop <= end.draws else _EARLY * end.draws)
 
 
 @lru_cache

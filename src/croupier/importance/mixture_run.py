@@ -69,6 +69,12 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
 
 def _check(family: Family, settings: RunSettings) -> None:
     budget = settings.budget
+    if settings.kept == "guaranteed":
+        raise PlanError(
+            "interval='guaranteed' is not possible for a mixture: every look weights all draws "
+            "again, so its draws have no bounds that are known before; use "
+            "cr.estimate(family.arms(), interval='guaranteed') with bounds for every arm"
+        )
     if settings.anytime:
         raise PlanError(
             "anytime=True is not possible for a mixture: every look weights all draws again, and "

@@ -68,19 +68,16 @@ def result_of(
         history=history,
         plan=plan,
         seed=plan.seed,
-        basis=Basis(
-            ledger, estimate.scale, estimate.pooled, estimate.interval,
-            meaning or RowMeaning(),
-        ),
-    )  # fmt: skip
+        basis=Basis(ledger, estimate.grounds, estimate.ends.kind, meaning or RowMeaning()),
+    )
 
 
 def _answer(estimate: Estimate, scalar: bool) -> dict[str, Any]:
-    value, half = estimate.value, estimate.half_width
+    low, high = estimate.ends.low, estimate.ends.high
     return {
-        "value": shaped(value, scalar),
+        "value": shaped(estimate.value, scalar),
         "stderr": shaped(estimate.stderr, scalar),
-        "interval": (shaped(value - half, scalar), shaped(value + half, scalar)),
+        "interval": (shaped(low, scalar), shaped(high, scalar)),
     }
 
 

@@ -119,8 +119,8 @@ def _merged(
         log=plan.log,
     )
     history.take(rows)
-    estimate = estimate_of(plan, ledger.scale, pool(ledger, combiner), interval)
-    warnings, agreement = warnings_of(plan, ledger, estimate.pooled, {})
+    estimate = estimate_of(plan, ledger.scale, pool(ledger, combiner), interval, ledger)
+    warnings, agreement = warnings_of(plan, ledger, estimate.pooled, {}, exact=estimate.ends.exact)
     return result_of(
         plan,
         ledger,

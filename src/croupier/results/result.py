@@ -19,6 +19,7 @@ from croupier.data.scale import Scale
 from croupier.errors import MissingExtraError, PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.diagnostics import unnoticed
+from croupier.estimates.estimate import Grounds
 from croupier.estimates.intervals import Interval, half_width
 from croupier.results.rows import (
     ARM_COLUMNS,
@@ -59,14 +60,28 @@ class Runs:
 class Basis(NamedTuple):
     """What a result is made from. croupier needs it for intervals at other levels and to merge.
 
-    `pooled` is relative to `scale`: the scale of the ledger, or of a table that has no ledger.
+    `kind` is the name of the interval that was used.
     """
 
     ledger: Ledger
-    scale: Scale
-    pooled: Pooled
-    interval: Interval
+    grounds: Grounds
+    kind: str
     meaning: RowMeaning
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of `pooled`: that of the ledger, or of a table that has no ledger."""
+        return self.grounds.scale
+
+    @property
+    def pooled(self) -> Pooled:
+        """The pooled numbers."""
+        return self.grounds.pooled
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made."""
+        return self.grounds.interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,10 +161,7 @@ class Result:
         if self.plan.log:
             low, high = (exp(end) for end in self._log_ends(level))
         else:
-            basis = self.basis
-            half = half_width(basis.interval, basis.pooled, fraction_of("level", level))
-            value, half = basis.scale.value_of(basis.pooled.mean), basis.scale.spread_of(half)
-            low, high = value - half, value + half
+            low, high, *_ = self.basis.grounds.ends(fraction_of("level", level))
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
@@ -242,7 +254,7 @@ class Result:
             "low": _plain(low),
             "high": _plain(high),
             "confidence": self.confidence,
-            "interval_kind": self.basis.interval.name,
+            "interval_kind": self.basis.kind,
             "draws": self.draws,
             "cost": self.cost,
             "unit": self.plan.unit,

@@ -18,9 +18,10 @@ from croupier.data.plan import Plan
 from croupier.data.reduce_batch import chunks_of, outcome_of
 from croupier.errors import ArmError, PlanError
 from croupier.estimates.combiners import Combiner, Stratified, as_combiner, name_of
-from croupier.estimates.intervals import Anytime, FixedSize, Interval
+from croupier.estimates.intervals import INTERVALS, FixedSize, Interval
 from croupier.policies import MCUCB, Policy, as_policy, describe
 from croupier.results.result import Result
+from croupier.running.settings import Kept, kept_of
 from croupier.running.table_log import TableLog
 from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
@@ -45,7 +46,9 @@ class Allocator:
     `confidence`, `objective`, `batch`, `width`, `keep_values` and `log` are the same as in
     `estimate`. With `log`, tell the logs of the draws, or `Draws(log_values=)`. Every draw costs
     1; with `unit="cost"` it costs what you tell. `weights` makes the arms strata, as in
-    `stratify`. Give `anytime=True` if you look at the result to decide when to stop.
+    `stratify`. Give `anytime=True` if you look at the result to decide when to stop, or, with
+    `bounds` for every arm, `interval="guaranteed"`. It is shortest if you say how many draws you
+    expect, with `interval=cr.Guaranteed.at(draws=...)`.
 
     The decision for ticket t uses exactly the outcomes 0..t-width. They count in ticket order, and
     the order of arrival does not matter. With `width` 1, ask and tell alternate. With a larger
@@ -77,7 +80,7 @@ class Allocator:
         combine: str | Combiner | None = None,
         weights: Sequence[float] | None = None,
         anytime: bool = False,
-        interval: Interval | None = None,
+        interval: Kept | Interval | None = None,
         learners: Mapping[str, Learner] | None = None,
         store: str | os.PathLike[str] | Store | None = None,
         **settings: Any,
@@ -103,7 +106,7 @@ class Allocator:
         self.plan = plan
         self._table = IndependentArms(
             plan,
-            interval or (Anytime() if anytime else FixedSize()),
+            _interval(interval, anytime),
             policy=chosen,
             combiner=combiner,
             learners=learners,
@@ -300,6 +303,14 @@ class Allocator:
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
         """Continue from a snapshot; `rows` is the history up to it."""
         self._seated().go_on_from(snapshot, rows)
+
+
+def _interval(interval: Kept | Interval | None, anytime: bool) -> Interval:
+    """Return an interval that was given, or the one with its name."""
+    if interval is None or isinstance(interval, str):
+        kept = kept_of(interval, anytime)
+        return FixedSize() if kept is None else INTERVALS[kept]
+    return interval
 
 
 #: The fields of a plan that an Allocator sets itself, from its other arguments.

@@ -15,7 +15,7 @@ from croupier.estimates.intervals import Interval
 from croupier.policies import Policy, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
-from croupier.running.settings import RunSettings, settings_of
+from croupier.running.settings import Kept, RunSettings, settings_of
 from croupier.seeds import RandomLike
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress
@@ -58,6 +58,7 @@ def estimate(
     rtol: float | None = None,
     confidence: float = 0.95,
     anytime: bool = False,
+    interval: Kept | None = None,
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
     objective: Sequence[float] | None = None,
@@ -90,6 +91,10 @@ def estimate(
             half-width of `log_value` is at most max(atol, rtol).
         confidence: The level of the interval.
         anytime: Report an interval that holds at all times at once, for every reason to stop.
+        interval: "guaranteed" reports an interval that holds at all times and in finite samples. It
+            needs the bounds of every arm, `Arm(draw, bounds=(low, high))`, and is about 1.4 times
+            as long. "anytime" is the same as ``anytime=True``. By default, the interval fits the
+            way in which the run may stop.
         policy: How the budget is dealt: the name of a policy in `croupier.policies`, or a policy.
         combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
             function of the ledger.
@@ -142,6 +147,7 @@ def estimate(
         rtol=rtol,
         confidence=confidence,
         anytime=anytime,
+        interval=interval,
         clock=clock,
         rng=rng,
         workers=workers,

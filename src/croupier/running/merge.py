@@ -16,7 +16,8 @@ from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
-from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.estimates.guaranteed import merged_bets
+from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.results.merging import run_agreement, run_by_run
 from croupier.results.result import Result, Runs
 from croupier.store.log import Store
@@ -71,7 +72,7 @@ def merge(
     level = _confidence(results, confidence)
     alike = all(_arms(one.plan) == _arms(results[0].plan) for one in results)
     merge_them = kind_of(results[0].plan.table).merge if alike else run_by_run
-    interval = _widest([one.basis.interval for one in results])
+    interval = _widest(results, alike)
     with arithmetic(results[0].plan.log):
         merged = merge_them(results, level, interval, combine)
         p = run_agreement(results)
@@ -164,12 +165,16 @@ def _arms(plan: Plan) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _widest(intervals: Sequence[Interval]) -> Interval:
-    """Return the widest kind of interval among the runs.
+def _widest(results: Sequence[Result], alike: bool) -> Interval:
+    """Return the widest kind of interval among the runs; if all are guaranteed, a guaranteed one.
 
     The runs, one after the other, are one long run. Only its past decides when it ends. So an
     interval that is valid for every such end is valid for the merged runs.
     """
+    intervals = [one.basis.interval for one in results]
+    sure = [one for one in intervals if isinstance(one, Guaranteed)]
+    if len(sure) == len(intervals):
+        return merged_bets(sure, [one.plan for one in results], same_arms=alike)
     for one in intervals:
         if isinstance(one, Anytime) and one.rho2 is not None:
             return one

@@ -73,6 +73,11 @@ def _play_kind(
     name: str, arms: tuple[Arm, ...], around: RunSettings, settings: Mapping[str, Any]
 ) -> Result:
     kind = kind_of(name)
+    if around.kept == "guaranteed" and kind.combiner is None:
+        raise PlanError(
+            f"interval='guaranteed' is not possible at a table of the kind {name!r}, because it "
+            "does not bet on every batch: use cr.estimate, cr.stratify or a cr.Allocator"
+        )
     if around.anytime and not kind.anytime:
         raise PlanError(
             f"anytime=True is not possible at a table of the kind {name!r}: give rtol= or atol= to "

@@ -10,13 +10,14 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from croupier.arms.base import Arm
-from croupier.checks import count_of, known_settings, positive
+from croupier.checks import choice, count_of, known_settings, positive
 from croupier.data.plan import Batching, Clock, Plan, Unit
 from croupier.errors import PlanError
-from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
+from croupier.estimates.bet_sums import Horizon
+from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.running.stopping import (
     Rule,
     any_of,
@@ -34,8 +35,12 @@ if TYPE_CHECKING:
     from croupier.engines.choose_engine import ExecutorLike, Staff
     from croupier.store.log import Store
 
-__all__ = ["ArmOptions", "Budget", "Options", "RunSettings", "Tolerance", "settings_of",
-           "split_options"]  # fmt: skip
+__all__ = ["ArmOptions", "Budget", "Kept", "Options", "RunSettings", "Tolerance", "kept_of",
+           "settings_of", "split_options"]  # fmt: skip
+
+
+#: The intervals that hold at all times, by name.
+Kept: TypeAlias = Literal["anytime", "guaranteed"]
 
 
 class Options(TypedDict, total=False):
@@ -47,6 +52,7 @@ class Options(TypedDict, total=False):
     rtol: float | None
     confidence: float
     anytime: bool
+    interval: Kept | None
     clock: Clock
     rng: RandomLike
     workers: int | None
@@ -130,11 +136,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False."""
+    """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False.
+
+    `kept` is the name of an interval that holds at all times, if one was asked for.
+    """
 
     budget: Budget
     tolerance: Tolerance
-    anytime: bool
+    kept: Kept | None
     confidence: float
     clock: Clock
     seed: int
@@ -149,8 +158,10 @@ class RunSettings:
     @property
     def interval(self) -> Interval:
         """The interval that is valid for the way in which the run may stop."""
-        if self.anytime:
+        if self.kept == "anytime":
             return Anytime()
+        if self.kept == "guaranteed":
+            return Guaranteed((self._horizon(),))
         return ManyLooks() if self.tolerance.given else FixedSize()
 
     @property
@@ -165,6 +176,17 @@ class RunSettings:
             math.inf if draws is None else draws,
             math.inf if cost is None else cost,
         )
+
+    @property
+    def anytime(self) -> bool:
+        """Whether the interval holds at all times, for every reason to stop."""
+        return self.kept is not None
+
+    def _horizon(self) -> Horizon:
+        """Return what the run may spend. How many draws a second buys is not known before."""
+        budget, tolerance = self.budget, self.tolerance
+        cost = budget.cost if budget.unit == "cost" else None
+        return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
 
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""
@@ -232,7 +254,7 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         tolerance=Tolerance(
             _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
         ),
-        anytime=bool(options.get("anytime", False)),
+        kept=kept_of(options.get("interval"), bool(options.get("anytime", False))),
         confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock
         clock=options.get("clock", "wall"),
         seed=seed_from(rng),
@@ -244,6 +266,19 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         progress=options.get("progress"),
         callback=callback,
     )
+
+
+def kept_of(interval: Kept | None, anytime: bool) -> Kept | None:
+    """Return the name of the interval that was asked for, if it holds at all times."""
+    if interval is None:
+        return "anytime" if anytime else None
+    choice("interval", interval, Kept)
+    if anytime and interval != "anytime":
+        raise PlanError(
+            f"anytime=True and interval={interval!r} are two intervals: a guaranteed one holds at "
+            "all times, too; leave anytime out"
+        )
+    return interval
 
 
 def _budget(draws: float | None, seconds: float | None, cost: float | None) -> Budget:

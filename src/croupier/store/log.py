@@ -176,10 +176,13 @@ class Log:
                 # Everything is read and checked before anything in the file is changed.
                 self._agree(contents_in(database), plan, learns)
                 self._records, calls = records_in(database, plan), calls_in(database)
+            if calls:
+                with all_is_damage(self.path):
+                    state, after = calls[-1]["interval"], self._records.last + 1
+                    table.interval = _learned(table.interval.after(state, after), calls)
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._convert(self._database, plan, learns, calls)
-            table.interval = _learned(table.interval, calls)
             if not whole:
                 told = self._go_on(table)
         else:

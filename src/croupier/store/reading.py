@@ -176,7 +176,8 @@ def _told_again(
     state = call["interval"] if call else FixedSize().state()
     contents = contents_in(database)
     with all_is_damage(database.path):
-        interval = INTERVALS[state["name"]].resumed(state) or FixedSize()
+        interval = INTERVALS[state["name"]].after(state, records.last + 1)
+        interval = interval.resumed(state) or interval
         learning = zip(plan.names, contents["learns"], strict=True)
         learns = frozenset(name for name, learned in learning if learned)
     reading = Reading(interval, combine, learns)

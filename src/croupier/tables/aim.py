@@ -10,7 +10,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.estimates.estimate import Estimate
-from croupier.estimates.intervals import Horizon
+from croupier.estimates.intervals import ExpectedEnd
 
 __all__ = ["LEAST", "Aim", "Aimed"]
 
@@ -56,11 +56,11 @@ class Aim:
         ratio = self._ratio(half, seen)
         return max(ratio**2 - 1, LEAST) if ratio > 1 else _UNKNOWN
 
-    def horizon(self, seen: Estimate, draws: float, spent: float) -> Horizon:
+    def expected_end(self, seen: Estimate, draws: float, spent: float) -> ExpectedEnd:
         """Return what is known about the end of a run that has made so many draws."""
         error = seen.stderr if seen.logs is None else seen.logs[1]
         buys = min(self.draws, draws * self.cost / spent if spent > 0 else math.inf)
-        return Horizon(self._ratio(error, seen) if self.given else math.inf, buys)
+        return ExpectedEnd(self._ratio(error, seen) if self.given else math.inf, buys)
 
     def _ratio(self, error: Floats, seen: Estimate) -> float:
         """Return the largest error of all components, relative to the wanted half-width."""

@@ -12,10 +12,11 @@ from croupier.data.extremes import Tail
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import ArmError, PlanError
+from croupier.estimates.bet_sums import Told, told_in
 from croupier.estimates.combiners import Combiner, Pooled, pool
 from croupier.estimates.diagnostics import warnings_of
-from croupier.estimates.estimate import Estimate, estimate_of, look_back
-from croupier.estimates.intervals import Interval
+from croupier.estimates.estimate import BetsLookBack, Estimate, estimate_of, look_back
+from croupier.estimates.intervals import Guaranteed, Interval
 from croupier.results.make_result import result_of
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
@@ -39,14 +40,29 @@ class ArmBooks:
     def __init__(
         self, plan: Plan, combiner: Combiner, interval: Interval, learns: Collection[str] = ()
     ) -> None:
-        self.plan, self.combiner, self.interval = plan, combiner, interval
+        self.plan, self.combiner = plan, combiner
         self.books = Books(plan)
+        self.interval = interval
         self.tails: dict[int, Tail] = {}
         self.components: tuple[bool, int] | None = None
         self.aim = Aim()
         self._learns = learns
         self._pooled: Pooled | None = None
         self._estimated: Estimate | None = None
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made."""
+        return self._interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        """Set an interval. A guaranteed one follows all batches, those that were told too."""
+        if isinstance(interval, Guaranteed):
+            interval = interval.seated(self.plan, kind_of(self.plan.table).shared_mean)
+            for told in told_in(self.books.history.rows()):
+                interval.add(told)
+        self._interval = interval
 
     def check_components(self, outcome: Outcome) -> None:
         """Refuse draws with another number of components than the first draws that arrived."""
@@ -91,10 +107,23 @@ class ArmBooks:
         with arithmetic(self.plan.log):
             for told in tickets.in_order():
                 arm = self.add(told)
-                if self.interval.looking:
-                    self._look()
+                if self._interval.looking:
+                    self._look(arm, told)
                 if then is not None:
                     then(arm, told)
+
+    def _look(self, arm: int, told: Outcome) -> None:
+        """Let the interval learn from an outcome that was booked."""
+        if isinstance(self._interval, Guaranteed):
+            cost, origin, exponent = told.cost, told.origin, told.exponent
+            self._interval.add(
+                Told(told.ticket, arm, told.size, cost, origin, exponent, told.moments)
+            )
+            return
+        ledger, end = self.books.ledger, None
+        if self.aim != Aim():
+            end = self.aim.expected_end(self._estimate(), ledger.draws, ledger.spent)
+        self._interval = self._interval.look(self._pool(), self.plan.confidence, end)
 
     def add(self, outcome: Outcome) -> int:
         """Book the outcome that is next in ticket order; return the number of its arm."""
@@ -127,13 +156,6 @@ class ArmBooks:
 
     # -- the estimate and the result
 
-    def _look(self) -> None:
-        """Let the interval learn from what was told."""
-        ledger, horizon = self.books.ledger, None
-        if self.aim != Aim():
-            horizon = self.aim.horizon(self._estimate(), ledger.draws, ledger.spent)
-        self.interval = self.interval.look(self._pool(), self.plan.confidence, horizon)
-
     def growth(self) -> float | None:
         """Return the predicted need of a run with a tolerance, as a share of the cost so far."""
         if not self.aim.given or not self.books.ledger.spent:
@@ -151,7 +173,8 @@ class ArmBooks:
         """Return the estimate from everything told; it is made only once too."""
         pooled, known = self._pool(), self._estimated
         if known is None or known.pooled is not pooled or known.interval is not self.interval:
-            known = estimate_of(self.plan, self.books.ledger.scale, pooled, self.interval)
+            ledger = self.books.ledger
+            known = estimate_of(self.plan, ledger.scale, pooled, self.interval, ledger)
             self._estimated = known
         return known
 
@@ -178,14 +201,20 @@ class ArmBooks:
         plan, early = self.plan, tickets.early
         kind = kind_of(plan.table)
         with arithmetic(plan.log):
-            back = look_back(plan, self.combiner, self.interval)
+            interval = self.interval
+            back = look_back(plan, self.combiner, interval)
+            if isinstance(interval, Guaranteed):
+                interval = interval.kept()
+                back = BetsLookBack(plan, self.combiner, interval, self.books.history.rows())
             ledger, history = self.books.with_early(early, back)
             if early or self.books.torn:
                 pooled = pool(ledger, self.combiner)
-                estimate = estimate_of(plan, ledger.scale, pooled, self.interval)
+                estimate = estimate_of(plan, ledger.scale, pooled, interval, ledger)
             else:
-                estimate = self._estimate()
-            warnings, agreement = warnings_of(plan, ledger, estimate.pooled, self.tails)
+                estimate = self._estimate().kept(interval, ledger)
+            warnings, agreement = warnings_of(
+                plan, ledger, estimate.pooled, self.tails, exact=estimate.ends.exact
+            )
             return result_of(
                 plan,
                 ledger,

@@ -64,9 +64,10 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
     repeats = {name: Repeats.from_state(state) for name, state in snapshot["repeats"].items()}
     books.repeats = {books.index[name]: seen for name, seen in repeats.items()}
     known.tails = {books.index[name]: tail for name, tail in tails.items()}
-    known.interval, known.components = interval, snapshot["components"]
+    known.components = snapshot["components"]
     books.ledger, books.reported = ledger, snapshot["reported"]
     books.history.take(rows)
+    known.interval = interval  # last: a guaranteed interval follows the rows
 
 
 def go_on_from(table: IndependentArms, snapshot: Mapping[str, Any], rows: Rows) -> None:

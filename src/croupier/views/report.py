@@ -69,6 +69,11 @@ KINDS = {
     "fixed-size": "fixed-size: it holds for a run whose end was fixed before it started",
     "many-looks": "many-looks: it allows for stopping when the error is small enough",
     "anytime": "anytime: it holds at all times at once, for every reason to stop",
+    "guaranteed": "guaranteed: it holds in finite samples and at all times, by the bounds of the "
+    "draws alone",
+    "clopper-pearson": "clopper-pearson: exact for draws of 0 and 1 and a number of draws that was "
+    "fixed before",
+    "never-varied": "never-varied: all draws were equal, so it rests on the bounds of the draws",
 }
 STOPPED = {
     None: "not yet: this is the answer so far",

@@ -65,7 +65,7 @@ class Summary(TypedDict):
     low: float | list[float]
     high: float | list[float]
     confidence: float
-    interval_kind: str  # "fixed-size" | "many-looks" | "anytime"
+    interval_kind: str  # "fixed-size", "guaranteed", "clopper-pearson" and others
     draws: int
     cost: float
     unit: str  # "draws" | "seconds" | "cost"

@@ -20,6 +20,9 @@ WAYS = {
     "fixed-size": "",
     "many-looks": "valid over many looks",
     "anytime": "valid at any time",
+    "guaranteed": "guaranteed at any time",
+    "clopper-pearson": "exact for draws of 0 and 1",
+    "never-varied": "from the bounds alone",
 }
 
 
@@ -218,9 +221,14 @@ def _estimates(summary: Summary) -> list[tuple[str, str]]:
     rows = zip(*(components(x) for x in keys), strict=True)
     how = formats.log_rounding if "log" in summary else formats.rounding
     return [
-        (formats.number(v, e, how), formats.bracket(low, high, v, e, how))
+        (formats.number(v, e, how), formats.bracket(low, high, v, _error(e, low, high), how))
         for v, e, low, high in rows
     ]
+
+
+def _error(error: float, low: float, high: float) -> float:
+    """Return the error that an interval is rounded to; if it is not known, a quarter of it."""
+    return (high - low) / 4 if math.isnan(error) and math.isfinite(high - low) else error
 
 
 def _components(summary: Summary, most: int) -> list[Column]:
