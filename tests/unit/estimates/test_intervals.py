@@ -10,7 +10,7 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import (
     Anytime,
     FixedSize,
-    Horizon,
+    ExpectedEnd,
     ManyLooks,
     half_width,
     normal_quantile,
@@ -116,11 +116,11 @@ def tightest_at(horizon, draws=500.0):
     ],
 )
 def test_an_anytime_interval_is_tightest_where_the_run_is_expected_to_stop(error, budget, draws):
-    assert tightest_at(Horizon(error, budget)) == pytest.approx(draws, rel=0.01)
+    assert tightest_at(ExpectedEnd(error, budget)) == pytest.approx(draws, rel=0.01)
 
 
 def test_an_anytime_interval_is_little_wider_at_the_end_of_its_budget():
-    interval = Anytime().look(pooled(60, draws=500.0), 0.95, Horizon(np.inf, 1e6))
+    interval = Anytime().look(pooled(60, draws=500.0), 0.95, ExpectedEnd(np.inf, 1e6))
     assert interval.multiplier(pooled(draws=1e6), 0.95)[0] == pytest.approx(1.04 * 3.035, abs=1e-3)
     assert interval.multiplier(pooled(draws=1e4), 0.95)[0] < 5
 
