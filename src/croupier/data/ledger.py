@@ -1,74 +1,29 @@
 """The ledger: running moments of the values and costs of every arm.
 
-Moments are central sums M_r = sum (x - mean)^r, merged by Pébay's formulas (Sandia report
-SAND2008-6212, 2008). Draws are kept as differences from the first draw of the run, in units of a
-power of two per component (see `batch_moments`); draws multiplied by a power of two give the same
-bits.
+Moments are central sums M_r = sum (x - mean)^r, see `central_moments`. Draws are kept as
+differences from the first draw of the run, in units of a power of two per component (see
+`batch_moments`); draws multiplied by a power of two give the same bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
+from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
+from croupier.data.central_moments import df_of, merge_moments
 from croupier.data.draws import Floats
 from croupier.data.scale import Ints, Scale
 
-__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
+__all__ = ["Ledger"]
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
 _LEAST: Final = 1e-5
-
-#: A call shorter than this measures the call rather than the draws (in seconds).
-TELLING: Final = 2e-4
-
-
-def merge_moments(
-    n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
-) -> tuple[Any, Any, Any, Any]:
-    """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
-
-    >>> merge_moments(1.0, (1.0, 0, 0, 0), 1.0, (3.0, 0, 0, 0))
-    (2.0, 2.0, 0.0, 2.0)
-    """
-    n = n_a + n_b
-    p_a, p_b = n_a / n, n_b / n
-    mean_a, a2, a3, a4 = a
-    mean_b, b2, b3, b4 = b
-    delta = mean_b - mean_a
-    delta2 = delta * delta
-    cross = delta2 * n_a * p_b
-    m2 = a2 + b2 + cross
-    m3 = a3 + b3 + delta * (cross * (p_a - p_b) + 3 * (p_a * b2 - p_b * a2))
-    m4 = (
-        a4
-        + b4
-        + delta2 * (cross * (p_a * p_a - p_a * p_b + p_b * p_b))
-        + 6 * delta2 * (p_a * p_a * b2 + p_b * p_b * a2)
-        + 4 * delta * (p_a * b3 - p_b * a3)
-    )
-    return mean_a + delta * p_b, m2, m3, m4
-
-
-def _df(n: Any, m2: Any, m4: Any) -> Any:
-    """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
-    if isinstance(m2, np.ndarray):
-        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
-    elif m2 == 0:
-        m2 = m4 = 1.0  # nothing is known about an arm that has not varied
-    return larger(effective_df(n, m2, m4), 1.0)
-
-
-def effective_df(n: Any, m2: Any, m4: Any) -> Any:
-    """Return 2 (n - 1)/(kurtosis - 1) with a shrunk kurtosis: see `Ledger.df`."""
-    # Divided twice: the square of a small sum would underflow.
-    excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
-    return 2 * (n - 1) * (n + 10) / excess
 
 
 class _Entry(Protocol):
@@ -99,9 +54,9 @@ class Ledger:
 
     With `positive`, draws are never negative (they came as logs), and `variance` allows for what
     an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
-    discounts what is due to the call and not to the draw. For that, `largest` is an arm's largest
-    batch, `pace` its least cost per draw in any batch and `pace_before` in any smaller one,
-    `telling` how many of its calls were long enough to tell the cost of a draw.
+    discounts what is due to the call and not to the draw. For that, `pace` is an arm's least cost
+    per draw in any batch, `telling` how many of its batches were long enough to tell the cost of a
+    draw. `calls` are its calls by size, from which `call_prices` learns what a call costs.
     """
 
     def __init__(self, arms: int, *, measured: bool = False, positive: bool = False) -> None:
@@ -115,11 +70,11 @@ class Ledger:
         self.draws = 0.0
         self.spent = 0.0
         self.cost_m2: Floats = np.zeros(arms)
-        self.largest: Floats = np.zeros(arms)
         self.pace: Floats = np.full(arms, np.inf)
-        self.pace_before: Floats = np.full(arms, np.inf)
         self.telling: Floats = np.zeros(arms)
         self._priced: Floats = np.zeros((2, arms))
+        self.calls: Floats = empty_calls(arms)
+        self._call_prices: Floats = np.full((len(CallPrices._fields), arms), np.nan)
         self._even = True  # every draw has cost 1
         self._ones: Floats = np.ones(arms)
         self._ones.flags.writeable = False
@@ -220,6 +175,27 @@ class Ledger:
         return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
 
     @property
+    def most_in_a_call(self) -> int:
+        """The largest number of draws in one call of an arm; a larger batch is several calls."""
+        return max(1, CHUNK // len(self.exponent))
+
+    @property
+    def call_prices(self) -> CallPrices:
+        """What calls of the arms cost, where costs are measured times."""
+        return CallPrices(*self._call_prices)
+
+    def price_in(self, cost: float) -> Floats:
+        """Return the cost per draw in a batch that costs `cost`; NaN where it is not known."""
+        return self.call_prices.per_draw(cost, self.most_in_a_call) if self.measured else self.price
+
+    def cost_of(self, arm: int, size: int) -> float:
+        """Return what a batch of an arm will cost; NaN if it is not known."""
+        if not self.measured:
+            return size * float(self.price[arm])
+        call, draw = self._call_prices[:2, arm].tolist()
+        return float(call * math.ceil(size / self.most_in_a_call) + draw * size)
+
+    @property
     def price_error(self) -> Floats:
         """Relative standard error of the mean reported cost of a draw; every arm must have two."""
         return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
@@ -251,7 +227,7 @@ class Ledger:
         self.moments[:, arm] = np.array(moments).reshape(4, -1)
         self.count[arm] = n
         self._variance[arm] = moments[1] / max(n - 1, 1)
-        self._df[arm] = _df(n, moments[1], moments[3])
+        self._df[arm] = df_of(n, moments[1], moments[3])
         if n_a == self.fewest:
             self.fewest = float(self.count.min())
         if self.fewest > 1 and not self.varies:
@@ -295,7 +271,7 @@ class Ledger:
             self.count[arm] = n
             self.cost[arm] += more
             self._variance[arm] = moments[1] / max(n - 1, 1)
-            self._df[arm] = _df(n, moments[1], moments[3])
+            self._df[arm] = df_of(n, moments[1], moments[3])
             self.draws += more
             self.spent += more
         self.fewest = float(self.count.min())
@@ -315,8 +291,9 @@ class Ledger:
         if n_a:
             self._priced[0, arm] += n_b * cost
             self._priced[1, arm] += n_b * n_b
-        if n_b > self.largest[arm]:
-            self.largest[arm], self.pace_before[arm] = n_b, self.pace[arm]
+        calls = math.ceil(n_b / self.most_in_a_call)
+        noted = with_call(self.calls, arm, n_b / calls, cost / calls, calls)
+        self.calls, self._call_prices[:, arm] = noted
         self.pace[arm] = min(self.pace[arm], cost / n_b)
         self.telling[arm] += cost >= TELLING
 
@@ -333,15 +310,13 @@ class Ledger:
             cross = apart * apart * self.count * other.count / (self.count + other.count)
         self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
         self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
-        self.largest = np.maximum(self.largest, other.largest)
         self.pace = np.minimum(self.pace, other.pace)
-        self.pace_before = np.minimum(self.pace_before, other.pace_before)
         self._even &= other._even
         for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
-        self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
+        self._variance, self._df = m2 / np.maximum(n - 1, 1), df_of(n, m2, m4)
         if self.positive:
             self._allow_for_missed()
 
