@@ -113,7 +113,7 @@ def decisions_per_second(arms: int) -> float:
     return batches / (time.perf_counter() - began)
 
 
-def _burn() -> None:
+def burn() -> None:
     while True:
         math.sqrt(2.0)
 
@@ -128,7 +128,7 @@ def sleeping(seconds: float) -> Callable[[np.random.Generator, int], np.ndarray]
 
 def deadline(draw: Any, loaded: bool) -> float:
     """Return the deviation from a deadline of 3 seconds, in percent."""
-    burners = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(3 * loaded)]
+    burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(3 * loaded)]
     for burner in burners:
         burner.start()
     with warnings.catch_warnings():

@@ -133,7 +133,10 @@ def _line(classes: list[_Class]) -> tuple[float, float]:
     """
     *smaller, (number, s, t, *_) = classes
     if number < _BELIEVED:
-        t = min(t, _at_most(smaller, s))
+        # A larger call costs no more per draw than a smaller one. If a few calls say otherwise,
+        # they may have been interrupted, and the calls of the next sizes are asked as well.
+        paces = [one.cost / one.size for one in classes[-_BELIEVED:]]
+        t = min(t, median_low(paces) * s)
     calls = [
         (one.cost - t * one.size / s) / (1 - one.size / s)
         for one in smaller

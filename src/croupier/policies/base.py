@@ -55,7 +55,7 @@ Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[st
 #: Where costs are measured times, the third and the fourth draw of a slow arm cost at most this
 #: share of what was spent on the other arms. A slow arm is one beside a cheaper arm that costs less
 #: than this share of it.
-_FIRST: Final = 0.25
+_FIRST: Final = 0.125
 
 
 @runtime_checkable
@@ -179,8 +179,9 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | Pl
         probe &= (calls.longest <= plan.share * ledger.spent) & (pending == 0)
         if probe.any():
             arm = int(np.where(probe, calls.longest, np.inf).argmin())
-            times = int(calls.probe[arm])
-            return Play(arm, int(times * calls.largest[arm]), decisions=times, growth=2)
+            size = int(calls.probe[arm] * calls.largest[arm])
+            # What interrupted the smaller calls must not make this one smaller.
+            return Play(arm, size, decisions=round(1 / plan.share), growth=2)
     return None
 
 
