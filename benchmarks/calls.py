@@ -79,7 +79,7 @@ def measure(busy: int, runs: int, seconds: float) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench-calls", description=__doc__)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--seconds", type=float, default=5.0)
     options = parser.parse_args()
     rows = [measure(busy, options.runs, options.seconds) for busy in (0, BUSY)]
     report.write("calls", rows, ("busy",))

@@ -40,8 +40,8 @@ _APART: Final = 4
 
 #: Larger calls are tried until the largest take this many times as long as the small ones. Between
 #: this and `_CLEAR` times, so many calls must say so: the machine may have interrupted some.
-_LONG: Final = 3.5
-_CLEAR: Final = 8.0
+_LONG: Final = 6.0
+_CLEAR: Final = 12.0
 _BELIEVED: Final = 3
 
 
