@@ -80,6 +80,7 @@ class Ledger:
         self._ones.flags.writeable = False
         # Kept up to date arm by arm: a decision reads all of them and a batch changes one.
         self.fewest = 0.0
+        self._at_fewest = arms
         self.varies = False
         self._variance: Floats = np.zeros((arms, 1))
         self._df: Floats = np.ones((arms, 1))
@@ -213,23 +214,30 @@ class Ledger:
         origin: Any = outcome.origin
         exponent: Any = outcome.exponent
         moments: Any = outcome.moments
-        self._begin(origin, exponent)
-        one = origin.size == 1  # one component is booked in plain numbers
-        if one:
-            origin, exponent, moments = origin.item(), exponent.item(), moments.ravel().tolist()
-        moments = self._fit(origin, exponent, moments)
-        n_a, n_b = float(self.count[arm]), outcome.size
-        if n_a:
-            known = self.moments[:, arm]
-            moments = merge_moments(n_a, known.ravel().tolist() if one else known, n_b, moments)
-        self._add_cost(arm, outcome)
+        if self.origin is None:
+            self._begin(origin, exponent)
+        n_a, n_b = self.count.item(arm), outcome.size
         n = n_a + n_b
-        self.moments[:, arm] = np.array(moments).reshape(4, -1)
+        if origin.size == 1:  # one component is booked in plain numbers
+            moments = self._fit(origin.item(), exponent.item(), moments[:, 0].tolist())
+            if n_a:
+                moments = merge_moments(n_a, self.moments[:, arm, 0].tolist(), n_b, moments)
+            self.moments[:, arm, 0] = moments
+            self._variance[arm, 0] = moments[1] / max(n - 1, 1)
+            self._df[arm, 0] = df_of(n, moments[1], moments[3])
+        else:
+            moments = self._fit(origin, exponent, moments)
+            if n_a:
+                moments = merge_moments(n_a, self.moments[:, arm], n_b, moments)
+            self.moments[:, arm] = moments
+            self._variance[arm] = moments[1] / max(n - 1, 1)
+            self._df[arm] = df_of(n, moments[1], moments[3])
+        self._add_cost(arm, outcome)
         self.count[arm] = n
-        self._variance[arm] = moments[1] / max(n - 1, 1)
-        self._df[arm] = df_of(n, moments[1], moments[3])
         if n_a == self.fewest:
-            self.fewest = float(self.count.min())
+            self._at_fewest -= 1
+            if self._at_fewest < 1:
+                self._count_fewest()
         if self.fewest > 1 and not self.varies:
             self.varies = bool(self.moments[1].all())
         if self.positive and n < self.draws + n_b:
@@ -274,12 +282,17 @@ class Ledger:
             self._df[arm] = df_of(n, moments[1], moments[3])
             self.draws += more
             self.spent += more
-        self.fewest = float(self.count.min())
+        self._count_fewest()
         if self.fewest > 1 and not self.varies:
             self.varies = bool(self.moments[1].all())
 
+    def _count_fewest(self) -> None:
+        """Find the least of the counts, and how many arms have it."""
+        self.fewest = float(self.count.min())
+        self._at_fewest = int(np.count_nonzero(self.count == self.fewest))
+
     def _add_cost(self, arm: int, outcome: _Entry) -> None:
-        n_a, n_b, cost = float(self.count[arm]), outcome.size, outcome.cost
+        n_a, n_b, cost = self.count.item(arm), outcome.size, outcome.cost
         self._even &= cost == n_b and outcome.cost_m2 == 0
         if n_a and not self._even:
             apart = cost / n_b - self.cost[arm] / n_a
@@ -314,7 +327,8 @@ class Ledger:
         self._even &= other._even
         for name in ("count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
+        self._count_fewest()
+        self.varies = bool(self.moments[1].all())
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
         self._variance, self._df = m2 / np.maximum(n - 1, 1), df_of(n, m2, m4)
         if self.positive:

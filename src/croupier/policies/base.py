@@ -166,13 +166,15 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | Pl
     """
     seconds = plan.unit == "seconds"
     if ledger.fewest < max(plan.first, 2):
-        draws = ledger.count + pending
+        # With 100 000 arms, every array that is made here takes longer than a draw.
+        draws = ledger.count + pending if pending.any() else ledger.count
         if seconds and ledger.fewest >= 2:
             price = ledger.price
             slow = price > _FIRST * (ledger.spent - ledger.cost)
             draws = np.where(slow & (_FIRST * price > price.min()), np.inf, draws)
-        if draws.min() < plan.first or ledger.fewest < 2:
-            return int(draws.argmin()), plan.opening
+        least = int(draws.argmin())
+        if draws[least] < plan.first or ledger.fewest < 2:
+            return least, plan.opening
     if seconds and plan.batch != "one":
         calls = ledger.call_prices
         probe = (calls.probe == 1) | ((calls.probe > 1) & (calls.largest < ledger.most_in_a_call))

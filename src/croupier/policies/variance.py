@@ -75,7 +75,9 @@ class VarianceThompson:
             doubt = np.abs(random.standard_normal(shape))
             patience = random.standard_exponential(shape)
             score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
-        scores = price_of(state, ledger) * belief.weighed(score)
+        scores = belief.weighed(score)
+        if state.unit != "draws":  # there, every draw costs 1
+            scores = price_of(state, ledger) * scores
         if state.unit == "cost":
             scores = price_draw(scores, ledger.price_error, random.standard_normal(shape[:2]))
         first = smallest(scores[0])
