@@ -14,7 +14,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-logs bench-guaranteed bench-parallel bench-delays bench-policies bench-simulator \
+  bench-costs bench-calls bench-logs bench-guaranteed bench-parallel bench-delays bench-policies \
+  bench-simulator \
   bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
 help: ## list the targets
@@ -48,6 +49,9 @@ bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, dea
 
 bench-costs: $(INSTALLED) ## arms with costs: allocation, weights, bias at a deadline (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.costs $(ARGS)
+
+bench-calls: $(INSTALLED) ## a looped arm beside a vectorised one, with measured seconds (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.calls $(ARGS)
 
 bench-logs: $(INSTALLED) ## which interval of a log covers best (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logs $(ARGS)

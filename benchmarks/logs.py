@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import pages, report
-from croupier.data.ledger import effective_df
+from croupier.data.central_moments import effective_df
 from croupier.estimates.intervals import normal_quantile
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]

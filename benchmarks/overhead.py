@@ -7,6 +7,7 @@ It compares a run with a bare loop over one arm, vectors with scalars, and `impo
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import multiprocessing
 import resource
@@ -113,7 +114,29 @@ def decisions_per_second(arms: int) -> float:
     return batches / (time.perf_counter() - began)
 
 
-def _burn() -> None:
+def many_arms() -> float:
+    """Return the CPU seconds of a run of 100 000 arms and 110 000 draws."""
+    arms = {f"arm {k}": normal(1.0, 1.0 + 0.1 * (k % 10)) for k in range(10**5)}
+    return _cpu(lambda: cr.estimate(arms, draws=110_000, rng=1, progress=False))
+
+
+def single_draws() -> float:
+    """Return the CPU seconds that a million tickets of one draw take, from 100 000 of them."""
+    arms = {name: normal(1.0, spread) for name, spread in (("a", 1.0), ("b", 1.5))}
+    run = functools.partial(cr.estimate, arms, rng=1, batch="one", progress=False)
+    run(draws=1000)
+    return 10 * _cpu(lambda: run(draws=10**5))
+
+
+def _cpu(work: Callable[[], Any]) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+
+
+def burn() -> None:
     while True:
         math.sqrt(2.0)
 
@@ -128,7 +151,7 @@ def sleeping(seconds: float) -> Callable[[np.random.Generator, int], np.ndarray]
 
 def deadline(draw: Any, loaded: bool) -> float:
     """Return the deviation from a deadline of 3 seconds, in percent."""
-    burners = [multiprocessing.Process(target=_burn, daemon=True) for _ in range(3 * loaded)]
+    burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(3 * loaded)]
     for burner in burners:
         burner.start()
     with warnings.catch_warnings():
@@ -150,6 +173,8 @@ CASES: dict[str, tuple[Callable[[], float], str]] = {
         f"decisions per second, {arms} arms": (lambda arms=arms: decisions_per_second(arms), "")
         for arms in (2, 16, 1000, 10_000)
     },
+    "100,000 arms, 110,000 draws, CPU s": (many_arms, "below 60"),
+    "10^6 single draws, CPU s": (single_draws, "below 60"),
     **{
         f"3 s deadline, {name} a draw, {'loaded' if loaded else 'idle'}, %": (
             lambda draw=draw, loaded=loaded: deadline(draw, loaded),

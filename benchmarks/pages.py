@@ -337,6 +337,18 @@ def _costs_deadlines() -> str:
     return _table([*header, "coverage at 95 %"], body)
 
 
+def _calls() -> str:
+    header = ["busy processes", "seconds", "runs", "found", "mean share", "least share"]
+    body = [
+        [
+            *(row[name] for name in ("busy", "seconds", "runs", "found")),
+            *(f"{float(row[name]):.2f}" for name in ("share", "least")),
+        ]
+        for row in report.read("calls")
+    ]
+    return _table(header, body)
+
+
 def _evidence() -> str:
     """Return the times to a standard error of 0.05, also divided by croupier's time."""
     columns = ("setting", "cpu ms a run", "rmse of log Z", "cpu ms to 0.05", "to croupier's")
@@ -383,6 +395,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,
+    "calls": _calls,
 }
 
 

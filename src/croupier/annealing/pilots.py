@@ -14,8 +14,8 @@ import numpy as np
 from croupier.annealing.models import Model
 from croupier.annealing.slices import Chains, Evaluate
 from croupier.annealing.walks import Level, autoregress
+from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
-from croupier.data.ledger import effective_df
 
 __all__ = ["LEFT", "Pilot", "Start", "explore"]
 

@@ -1,74 +1,30 @@
 """The ledger: running moments of the values and costs of every arm.
 
-Moments are central sums M_r = sum (x - mean)^r, merged by Pébay's formulas (Sandia report
-SAND2008-6212, 2008). Draws are kept as differences from the first draw of the run, in units of a
-power of two per component (see `batch_moments`); draws multiplied by a power of two give the same
-bits.
+Moments are central sums M_r = sum (x - mean)^r, see `central_moments`. Draws are kept as
+differences from the first draw of the run, in units of a power of two per component (see
+`batch_moments`); draws multiplied by a power of two give the same bits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
+from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
+from croupier.data.central_moments import df_of, merge_moments
 from croupier.data.draws import Floats
+from croupier.data.leading import leader_after, leader_of, spent_beyond
 from croupier.data.scale import Ints, Scale
 
-__all__ = ["TELLING", "Ledger", "effective_df", "merge_moments"]
+__all__ = ["Ledger"]
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
 _LEAST: Final = 1e-5
-
-#: A call shorter than this measures the call rather than the draws (in seconds).
-TELLING: Final = 2e-4
-
-
-def merge_moments(
-    n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
-) -> tuple[Any, Any, Any, Any]:
-    """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
-
-    >>> merge_moments(1.0, (1.0, 0, 0, 0), 1.0, (3.0, 0, 0, 0))
-    (2.0, 2.0, 0.0, 2.0)
-    """
-    n = n_a + n_b
-    p_a, p_b = n_a / n, n_b / n
-    mean_a, a2, a3, a4 = a
-    mean_b, b2, b3, b4 = b
-    delta = mean_b - mean_a
-    delta2 = delta * delta
-    cross = delta2 * n_a * p_b
-    m2 = a2 + b2 + cross
-    m3 = a3 + b3 + delta * (cross * (p_a - p_b) + 3 * (p_a * b2 - p_b * a2))
-    m4 = (
-        a4
-        + b4
-        + delta2 * (cross * (p_a * p_a - p_a * p_b + p_b * p_b))
-        + 6 * delta2 * (p_a * p_a * b2 + p_b * p_b * a2)
-        + 4 * delta * (p_a * b3 - p_b * a3)
-    )
-    return mean_a + delta * p_b, m2, m3, m4
-
-
-def _df(n: Any, m2: Any, m4: Any) -> Any:
-    """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
-    if isinstance(m2, np.ndarray):
-        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
-    elif m2 == 0:
-        m2 = m4 = 1.0  # nothing is known about an arm that has not varied
-    return larger(effective_df(n, m2, m4), 1.0)
-
-
-def effective_df(n: Any, m2: Any, m4: Any) -> Any:
-    """Return 2 (n - 1)/(kurtosis - 1) with a shrunk kurtosis: see `Ledger.df`."""
-    # Divided twice: the square of a small sum would underflow.
-    excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
-    return 2 * (n - 1) * (n + 10) / excess
 
 
 class _Entry(Protocol):
@@ -99,9 +55,9 @@ class Ledger:
 
     With `positive`, draws are never negative (they came as logs), and `variance` allows for what
     an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
-    discounts what is due to the call and not to the draw. For that, `largest` is an arm's largest
-    batch, `pace` its least cost per draw in any batch and `pace_before` in any smaller one,
-    `telling` how many of its calls were long enough to tell the cost of a draw.
+    discounts what is due to the call and not to the draw. For that, `pace` is an arm's least cost
+    per draw in any batch, `telling` how many of its batches were long enough to tell the cost of a
+    draw. `calls` are its calls by size, from which `call_prices` learns what a call costs.
 
     `first` is the number of draws that every arm got before anything was known about it: they do
     not make an arm the leader.
@@ -121,16 +77,18 @@ class Ledger:
         self.draws = 0.0
         self.spent = 0.0
         self.cost_m2: Floats = np.zeros(arms)
-        self.largest: Floats = np.zeros(arms)
         self.pace: Floats = np.full(arms, np.inf)
-        self.pace_before: Floats = np.full(arms, np.inf)
         self.telling: Floats = np.zeros(arms)
         self._priced: Floats = np.zeros((2, arms))
+        self.calls: Floats = empty_calls(arms)
+        self._call_prices: Floats = np.full((len(CallPrices._fields), arms), np.nan)
         self._even = True  # every draw has cost 1
         self._ones: Floats = np.ones(arms)
         self._ones.flags.writeable = False
         # Kept up to date arm by arm: a decision reads all of them and a batch changes one.
         self.fewest = 0.0
+        self._at_fewest = arms
+        self._leader = 0
         self.varies = False
         self._variance: Floats = np.zeros((arms, 1))
         self._df: Floats = np.ones((arms, 1))
@@ -226,6 +184,27 @@ class Ledger:
         return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
 
     @property
+    def most_in_a_call(self) -> int:
+        """The largest number of draws in one call of an arm; a larger batch is several calls."""
+        return max(1, CHUNK // len(self.exponent))
+
+    @property
+    def call_prices(self) -> CallPrices:
+        """What calls of the arms cost, where costs are measured times."""
+        return CallPrices(*self._call_prices)
+
+    def price_in(self, cost: float) -> Floats:
+        """Return the cost per draw in a batch that costs `cost`; NaN where it is not known."""
+        return self.call_prices.per_draw(cost, self.most_in_a_call) if self.measured else self.price
+
+    def cost_of(self, arm: int, size: int) -> float:
+        """Return what a batch of an arm will cost; NaN if it is not known."""
+        if not self.measured:
+            return size * float(self.price[arm])
+        call, draw = self._call_prices[:2, arm].tolist()
+        return float(call * math.ceil(size / self.most_in_a_call) + draw * size)
+
+    @property
     def price_error(self) -> Floats:
         """Relative standard error of the mean reported cost of a draw; every arm must have two."""
         return np.asarray(np.sqrt(self.cost_m2 / (1 - 1 / self.count)) / self.cost)
@@ -233,18 +212,12 @@ class Ledger:
     @property
     def preferred(self) -> Floats:
         """The cost that was spent on each arm beyond its first draws: what a policy chose."""
-        draws = np.maximum(self.count, 1)
-        return np.asarray(self.cost * np.maximum(draws - self.first, 0.0) / draws)
+        return spent_beyond(self.cost, self.count, self.first)
 
     @property
     def leader(self) -> int:
-        """The arm that the policy preferred: the arm with the most cost beyond its first draws.
-
-        An expensive arm does not lead by its first draws alone. If no arm was drawn beyond them,
-        the arm with the most cost leads.
-        """
-        preferred = self.preferred
-        return int((preferred if preferred.any() else self.cost).argmax())
+        """The arm that the policy preferred: see `leading`."""
+        return self._leader
 
     @property
     def is_led(self) -> bool:
@@ -268,27 +241,35 @@ class Ledger:
         origin: Any = outcome.origin
         exponent: Any = outcome.exponent
         moments: Any = outcome.moments
-        self._begin(origin, exponent)
-        one = origin.size == 1  # one component is booked in plain numbers
-        if one:
-            origin, exponent, moments = origin.item(), exponent.item(), moments.ravel().tolist()
-        moments = self._fit(origin, exponent, moments)
-        n_a, n_b = float(self.count[arm]), outcome.size
-        if n_a:
-            known = self.moments[:, arm]
-            moments = merge_moments(n_a, known.ravel().tolist() if one else known, n_b, moments)
-        self._add_cost(arm, outcome)
+        if self.origin is None:
+            self._begin(origin, exponent)
+        n_a, n_b = self.count.item(arm), outcome.size
         n = n_a + n_b
-        self.moments[:, arm] = np.array(moments).reshape(4, -1)
+        if origin.size == 1:  # one component is booked in plain numbers
+            moments = self._fit(origin.item(), exponent.item(), moments[:, 0].tolist())
+            if n_a:
+                moments = merge_moments(n_a, self.moments[:, arm, 0].tolist(), n_b, moments)
+            self.moments[:, arm, 0] = moments
+            self._variance[arm, 0] = moments[1] / max(n - 1, 1)
+            self._df[arm, 0] = df_of(n, moments[1], moments[3])
+        else:
+            moments = self._fit(origin, exponent, moments)
+            if n_a:
+                moments = merge_moments(n_a, self.moments[:, arm], n_b, moments)
+            self.moments[:, arm] = moments
+            self._variance[arm] = moments[1] / max(n - 1, 1)
+            self._df[arm] = df_of(n, moments[1], moments[3])
+        self._add_cost(arm, outcome)
         self.count[arm] = n
-        self._variance[arm] = moments[1] / max(n - 1, 1)
-        self._df[arm] = _df(n, moments[1], moments[3])
         if n_a == self.fewest:
-            self.fewest = float(self.count.min())
+            self._at_fewest -= 1
+            if self._at_fewest < 1:
+                self._count_fewest()
         if self.fewest > 1 and not self.varies:
             self.varies = bool(self.moments[1].all())
         if self.positive and n < self.draws + n_b:
             self._allow_for_missed()
+        self._leader = leader_after(self._leader, arm, self.cost, self.count, self.first)
         self.draws += n_b
         self.spent += outcome.cost
 
@@ -326,15 +307,21 @@ class Ledger:
             self.count[arm] = n
             self.cost[arm] += more
             self._variance[arm] = moments[1] / max(n - 1, 1)
-            self._df[arm] = _df(n, moments[1], moments[3])
+            self._df[arm] = df_of(n, moments[1], moments[3])
             self.draws += more
             self.spent += more
-        self.fewest = float(self.count.min())
+        self._count_fewest()
+        self._leader = leader_of(self.cost, self.count, self.first)
         if self.fewest > 1 and not self.varies:
             self.varies = bool(self.moments[1].all())
 
+    def _count_fewest(self) -> None:
+        """Find the least of the counts, and how many arms have it."""
+        self.fewest = float(self.count.min())
+        self._at_fewest = int(np.count_nonzero(self.count == self.fewest))
+
     def _add_cost(self, arm: int, outcome: _Entry) -> None:
-        n_a, n_b, cost = float(self.count[arm]), outcome.size, outcome.cost
+        n_a, n_b, cost = self.count.item(arm), outcome.size, outcome.cost
         self._even &= cost == n_b and outcome.cost_m2 == 0
         if n_a and not self._even:
             apart = cost / n_b - self.cost[arm] / n_a
@@ -346,8 +333,9 @@ class Ledger:
         if n_a:
             self._priced[0, arm] += n_b * cost
             self._priced[1, arm] += n_b * n_b
-        if n_b > self.largest[arm]:
-            self.largest[arm], self.pace_before[arm] = n_b, self.pace[arm]
+        calls = math.ceil(n_b / self.most_in_a_call)
+        noted = with_call(self.calls, arm, n_b / calls, cost / calls, calls)
+        self.calls, self._call_prices[:, arm] = noted
         self.pace[arm] = min(self.pace[arm], cost / n_b)
         self.telling[arm] += cost >= TELLING
 
@@ -364,15 +352,15 @@ class Ledger:
             cross = apart * apart * self.count * other.count / (self.count + other.count)
         self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
         self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
-        self.largest = np.maximum(self.largest, other.largest)
         self.pace = np.minimum(self.pace, other.pace)
-        self.pace_before = np.minimum(self.pace_before, other.pace_before)
         self._even &= other._even
         for name in ("first", "count", "cost", "telling", "_priced", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.fewest, self.varies = float(self.count.min()), bool(self.moments[1].all())
+        self._count_fewest()
+        self._leader = leader_of(self.cost, self.count, self.first)
+        self.varies = bool(self.moments[1].all())
         n, m2, m4 = self.count[:, None], self.moments[1], self.moments[3]
-        self._variance, self._df = m2 / np.maximum(n - 1, 1), _df(n, m2, m4)
+        self._variance, self._df = m2 / np.maximum(n - 1, 1), df_of(n, m2, m4)
         if self.positive:
             self._allow_for_missed()
 

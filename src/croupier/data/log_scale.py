@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.batch_moments import Tally, rescaled
+from croupier.data.central_moments import merge_moments
 from croupier.data.draws import Floats
-from croupier.data.ledger import merge_moments
 from croupier.errors import ArmError
 
 __all__ = ["EMPTY", "LogTally", "arithmetic", "exp", "exp_of", "log_of", "relative"]

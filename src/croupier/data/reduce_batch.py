@@ -76,8 +76,8 @@ def outcome_of(
     inspected = 0
     learned: list[Any] = []
     # If a policy clips its payoffs, draws outside the bounds are allowed.
-    known = any(plan.bounds) and not plan.policy.get("clip", False)
-    bounds = plan.bounds[plan.names.index(arm)] if known else None
+    known = plan.bounded and not plan.policy.get("clip", False)
+    bounds = plan.bounds[plan.index[arm]] if known else None
     keep: list[Floats] | None = [] if plan.keep_values or digest else None
     prices: list[Floats] = []
     for chunk in chunks:
@@ -119,7 +119,7 @@ def outcome_of(
             made = Draws(whole, each, learned)
             if log:
                 made = Draws(None, each, learned, log_values=whole)
-            extra["policy"] = digest(plan, plan.names.index(arm), made, random)
+            extra["policy"] = digest(plan, plan.index[arm], made, random)
         except ArmError as error:
             raise error.at(ticket) from None
     if learned:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident, main_thread
 from types import FrameType
 
 __all__ = ["held", "interrupts_can_be_held"]
@@ -19,11 +19,11 @@ class _Held:
         self._came = False
 
     def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():  # no other is interrupted
+        if get_ident() == main_thread().ident:  # no other is interrupted
             self._depth += 1
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if threading.current_thread() is not threading.main_thread():
+        if get_ident() != main_thread().ident:
             return
         self._depth -= 1
         if self._came and not self._depth:
@@ -46,7 +46,7 @@ held = _Held()
 def interrupts_can_be_held() -> Iterator[None]:
     """Handle Ctrl-C here, unless somebody else does, or this is not the main thread."""
     ours = (
-        threading.current_thread() is threading.main_thread()
+        get_ident() == main_thread().ident
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )
     if not ours:

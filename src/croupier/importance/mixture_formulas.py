@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
-from croupier.data.ledger import effective_df
 from croupier.importance.points import log_mixture
 
 __all__ = [

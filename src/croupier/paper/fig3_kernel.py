@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from croupier.data.ledger import merge_moments
+from croupier.data.central_moments import merge_moments
 from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams

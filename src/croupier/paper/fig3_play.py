@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import croupier as cr
+from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
-from croupier.data.ledger import Ledger, effective_df
+from croupier.data.ledger import Ledger
 from croupier.estimates.combiners import COMBINERS
 from croupier.paper.fig3_bank import Bank
 from croupier.paper.fig3_study import CLOCKS, COMBINED, DEFAULT, PAPER_RUNS, Annealing, Clock, fixed

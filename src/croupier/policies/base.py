@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtim
 import numpy as np
 
 from croupier.data.draws import Draws, Floats
-from croupier.data.ledger import TELLING, Ledger
+from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
 
@@ -26,6 +26,7 @@ __all__ = [
     "lacks_of",
     "objective_weights",
     "opening",
+    "price_of",
     "smallest",
     "sprint_of",
 ]
@@ -51,9 +52,10 @@ Choice: TypeAlias = int | tuple[int, int] | Play
 
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
 
-#: A cost per draw that falls below this share of itself when calls double is still falling:
-#: where it is not, what is left of the cost of a call is a fifth of the cost of a draw at most.
-_FALLING: Final = 0.85
+#: Where costs are measured times, the third and the fourth draw of a slow arm cost at most this
+#: share of what was spent on the other arms. A slow arm is one beside a cheaper arm that costs less
+#: than this share of it.
+_FIRST: Final = 0.125
 
 
 @runtime_checkable
@@ -153,28 +155,45 @@ def smallest(scores: Floats) -> int:
     return arm
 
 
-def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
+def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | Play | None:
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
-    were told. Where costs are measured times, a call with few draws may tell what a call costs
-    rather than what a draw costs. So an arm whose calls are short, or whose cost per draw fell
-    when it was last called with more, is called with twice as many as ever, as soon as that
-    costs no more than any decision does.
+    were told. Where costs are measured times, an arm that is slow beside the others waits with its
+    third draw. A call with few draws may tell what a call costs rather than what a draw costs. So
+    an arm whose calls cost more than the draws in them is called with twice as many as ever, as
+    soon as its largest call so far costs no more than one decision does.
     """
+    seconds = plan.unit == "seconds"
     if ledger.fewest < max(plan.first, 2):
-        draws = ledger.count + pending
-        if draws.min() < plan.first or ledger.fewest < 2:
-            return int(draws.argmin()), plan.opening
-    if plan.unit == "seconds" and plan.batch != "one":
-        # At its best pace: a call that the machine interrupted is long, but tells nothing.
-        longest = ledger.largest * ledger.pace
-        open_question = (longest < TELLING) | (ledger.pace < _FALLING * ledger.pace_before)
-        open_question &= (2 * longest <= plan.share * ledger.spent) & (pending == 0)
-        if open_question.any():
-            arm = int(np.where(open_question, longest, np.inf).argmin())
-            return arm, int(2 * ledger.largest[arm])
+        # With 100 000 arms, every array that is made here takes longer than a draw.
+        draws = ledger.count + pending if pending.any() else ledger.count
+        if seconds and ledger.fewest >= 2:
+            price = ledger.price
+            slow = price > _FIRST * (ledger.spent - ledger.cost)
+            draws = np.where(slow & (_FIRST * price > price.min()), np.inf, draws)
+        least = int(draws.argmin())
+        if draws[least] < plan.first or ledger.fewest < 2:
+            return least, plan.opening
+    if seconds and plan.batch != "one":
+        calls = ledger.call_prices
+        probe = (calls.probe == 1) | ((calls.probe > 1) & (calls.largest < ledger.most_in_a_call))
+        probe &= (calls.longest <= plan.share * ledger.spent) & (pending == 0)
+        if probe.any():
+            arm = int(np.where(probe, calls.longest, np.inf).argmin())
+            size = int(calls.probe[arm] * calls.largest[arm])
+            # What interrupted the smaller calls must not make this one smaller.
+            return Play(arm, size, decisions=round(1 / plan.share), growth=2)
     return None
+
+
+def price_of(plan: Plan, ledger: Ledger) -> Floats:
+    """Return the cost per draw of every arm, in the batch that one decision would buy.
+
+    A batch is a share of what was spent. Where costs are measured times, a call costs more per draw
+    the fewer draws it makes; see `call_prices`.
+    """
+    return ledger.price_in(0.0 if plan.batch == "one" else plan.share * ledger.spent)
 
 
 _ONE: Final = np.ones(1)

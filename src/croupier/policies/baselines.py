@@ -13,7 +13,14 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Random, objective_weights, opening, smallest
+from croupier.policies.base import (
+    Choice,
+    Random,
+    objective_weights,
+    opening,
+    price_of,
+    smallest,
+)
 
 __all__ = ["ExploreThenCommit", "Fixed", "Greedy", "Uniform"]
 
@@ -142,5 +149,6 @@ class ExploreThenCommit:
 
 def _cost_times_variance(plan: Plan, ledger: Ledger) -> Floats:
     variance = ledger.variance
-    score: Floats = ledger.price * (variance @ objective_weights(plan, ledger, variance))
+    price = price_of(plan, ledger)
+    score: Floats = price * (variance @ objective_weights(plan, ledger, variance))
     return np.asarray(score)

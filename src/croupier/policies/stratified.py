@@ -14,7 +14,15 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
+from croupier.policies.base import (
+    Choice,
+    Play,
+    Random,
+    objective_weights,
+    opening,
+    price_of,
+    smallest,
+)
 
 __all__ = ["MCUCB", "Proportional", "deviation_bound", "published_bound", "unseen_deviation"]
 
@@ -59,9 +67,9 @@ def _start(plan: Plan) -> _State:
     return _State(plan, np.array(plan.settings.get("weights") or [1 / arms] * arms))
 
 
-def _most_behind(wanted: Floats, ledger: Ledger, pending: Floats) -> Choice:
+def _most_behind(wanted: Floats, price: Floats, ledger: Ledger, pending: Floats) -> Choice:
     """Return the stratum that is most behind, if counts are to be like `wanted`."""
-    T, price = ledger.count + pending, ledger.price
+    T = ledger.count + pending
     arm = smallest(T / wanted)
     spent = ledger.spent + float(pending @ price)
     due = (1 + _AHEAD) * spent * float(wanted[arm]) / float(wanted @ price)
@@ -104,7 +112,8 @@ class MCUCB:
         if (first := opening(plan, ledger, pending)) is not None:
             return first
         s = self._deviation(plan, w, ledger)
-        return _most_behind(w * s / np.sqrt(ledger.price), ledger, pending)
+        price = price_of(plan, ledger)
+        return _most_behind(w * s / np.sqrt(price), price, ledger, pending)
 
     def _deviation(self, plan: Plan, w: Floats, ledger: Ledger) -> Floats:
         """Return s+ of every stratum, (K,), of all components by their weights."""
@@ -143,8 +152,9 @@ class Proportional:
         return _start(plan)
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        first = opening(state.plan, ledger, pending)
-        return _most_behind(state.weights, ledger, pending) if first is None else first
+        if (first := opening(state.plan, ledger, pending)) is not None:
+            return first
+        return _most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
 
     def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
         return state

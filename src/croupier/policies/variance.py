@@ -18,7 +18,15 @@ from croupier.checks import positive
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
-from croupier.policies.base import Choice, Play, Random, objective_weights, opening, smallest
+from croupier.policies.base import (
+    Choice,
+    Play,
+    Random,
+    objective_weights,
+    opening,
+    price_of,
+    smallest,
+)
 from croupier.policies.indices import (
     log_variance_bound,
     price_draw,
@@ -67,7 +75,9 @@ class VarianceThompson:
             doubt = np.abs(random.standard_normal(shape))
             patience = random.standard_exponential(shape)
             score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
-        scores = ledger.price * belief.weighed(score)
+        scores = belief.weighed(score)
+        if state.unit != "draws":  # there, every draw costs 1
+            scores = price_of(state, ledger) * scores
         if state.unit == "cost":
             scores = price_draw(scores, ledger.price_error, random.standard_normal(shape[:2]))
         first = smallest(scores[0])
@@ -109,7 +119,7 @@ class VarianceLCB:
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if not ledger.varies:
             score = np.where(belief.flat, belief.unseen(ledger, 0.8, math.log(total)), score)
-        return smallest(ledger.price * belief.weighed(score))
+        return smallest(price_of(state, ledger) * belief.weighed(score))
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
         return state
@@ -190,7 +200,8 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         draws = ledger.count + pending
         # By the root of its price only: an expensive arm that was unlucky at first must get its
         # chance.
-        discount = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / ledger.price))
+        price = price_of(plan, ledger)
+        discount = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / price))
         below = draws < least * discount
         if below.any():
             arm = int(np.where(below, draws, np.inf).argmin())

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.data.ledger import effective_df, merge_moments
+from croupier.data.central_moments import effective_df, merge_moments
 from croupier.policies import indices
 from croupier.simulator.compiling import compiled, inlined
 from croupier.simulator.kinds import COSTS_CONSTANT, TWO_VALUES

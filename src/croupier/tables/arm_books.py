@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
 __all__ = ["ArmBooks"]
-
-#: One call of an arm makes at most this many numbers, so that the arrays fit in the cache.
-_CHUNK: Final = 10_000
 
 
 class ArmBooks:
@@ -86,8 +83,7 @@ class ArmBooks:
 
     def batch(self, ticket: int, arm: str, size: int, state: Any = None) -> Batch:
         """Return the batch of a ticket, divided into calls whose arrays fit in the cache."""
-        chunk = max(1, _CHUNK // len(self.books.ledger.exponent))
-        return Batch(ticket, arm, size, self.plan.seed, chunk, state)
+        return Batch(ticket, arm, size, self.plan.seed, self.books.ledger.most_in_a_call, state)
 
     # -- what was told
 

@@ -37,7 +37,7 @@ def size_of(plan: Plan, ledger: Ledger, arm: int, decisions: int = 1, growth: fl
         return plan.opening
     afford = decisions * plan.share * ledger.spent
     most = growth * float(ledger.count[arm])
-    return max(1, int(min(most, afford / float(ledger.price[arm]))))
+    return max(1, int(min(most, afford / float(ledger.price_in(afford)[arm]))))
 
 
 def affordable(
@@ -54,23 +54,25 @@ def affordable(
         size = min(size, draws_left)
     if cost_left is None:
         return (arm, size) if size > 0 else None
-    plan, ledger, price = books.plan, books.ledger, books.ledger.price
+    plan, ledger = books.plan, books.ledger
+    price = ledger.price_in(plan.share * ledger.spent)
     if tickets.asked == 0:
         # Even the smallest budget buys one draw, or the draws of a first call.
         return arm, min(size, plan.opening)
     cost_left = tickets.cost_left(cost_left, lambda name: float(price[books.index[name]]))
-    if cost_left < price[arm] / 2:
+    if cost_left < ledger.cost_of(arm, 1) / 2:
         # The rest does not buy a draw of this arm. It may still buy one of the cheapest arm.
-        arm = int(np.nanargmin(price))
+        arm = int(np.nanargmin(ledger.price_in(cost_left)))
         size = size_of(plan, ledger, arm)
         size = size if draws_left is None else min(size, draws_left)
-    if cost_left <= 0 or cost_left < price[arm] / 2:
+    if cost_left <= 0 or cost_left < ledger.cost_of(arm, 1) / 2:
         return None
     if np.isfinite(price[arm]):
         # Prices are estimates, so the run approaches the end of the budget in small steps.
-        most = cost_left if size <= size_of(plan, ledger, arm) else cost_left / 2
-        size = min(size, max(1, int(most / price[arm]), size_of(plan, ledger, arm)))
-        size = min(size, max(1, int(cost_left / price[arm])))
+        usual = size_of(plan, ledger, arm)
+        most = cost_left if size <= usual else cost_left / 2
+        size = min(size, max(1, int(most / ledger.price_in(most)[arm]), usual))
+        size = min(size, max(1, int(cost_left / ledger.price_in(cost_left)[arm])))
     return (arm, size) if size > 0 else None
 
 

@@ -13,11 +13,11 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import as_combiner, guarded, inverse_variance, mean, name_of, pool
 
 
-def ledger_of(*samples, costs=None):
+def ledger_of(*samples, costs=None, first=0):
     """Return the ledger of arms with the given draws (and a cost per draw each)."""
     names = tuple(f"arm {k}" for k in range(len(samples)))
     plan = Plan(names=names, seed=0, unit="draws" if costs is None else "cost")
-    ledger = Ledger(len(samples))
+    ledger = Ledger(len(samples), first=first)
     for k, sample in enumerate(samples):
         if len(sample):
             batch = Batch(k, names[k], len(sample), 0)
@@ -126,17 +126,16 @@ def test_with_equal_weights_the_pooled_variance_is_that_of_one_sample(sizes):
 def test_the_leader_is_the_arm_that_got_most_beyond_its_first_draws():
     """Four draws at a price of 300 do not lead three hundred draws at a price of 1."""
     expensive, cheap = rng(12).normal(0.0, 1.0, 4), rng(13).normal(0.0, 1.0, 300)
-    ledger = ledger_of(expensive, cheap, costs=[300.0, 1.0])
-    assert ledger.leader == 0  # without first draws, it is the arm with the most cost
-    ledger.first = 4
+    # Without first draws, it is the arm with the most cost.
+    assert ledger_of(expensive, cheap, costs=[300.0, 1.0]).leader == 0
+    ledger = ledger_of(expensive, cheap, costs=[300.0, 1.0], first=4)
     assert ledger.leader == 1
     assert ledger.preferred.tolist() == [0.0, 296.0]
     assert guarded(ledger)[1, 0] > 0.9
 
 
 def test_an_arm_with_the_most_cost_leads_while_there_are_first_draws_only():
-    ledger = ledger_of([1.0, 2.0], [1.0, 3.0, 2.0], costs=[3.0, 1.0])
-    ledger.first = 4
+    ledger = ledger_of([1.0, 2.0], [1.0, 3.0, 2.0], costs=[3.0, 1.0], first=4)
     assert ledger.leader == 0
     assert not ledger.is_led
 
@@ -145,11 +144,9 @@ def test_many_arms_with_few_draws_are_averaged_plainly():
     """The lucky arms among a hundred look precise: weights by their variances would choose them."""
     samples = [rng(k).normal(size=3) for k in range(100)]
     samples[7] = rng(7).normal(size=53)
-    ledger = ledger_of(*samples)
-    ledger.first = 2
-    assert ledger.is_led
-    ledger.first = 4  # now the leader has 49 draws more, less than half a draw per arm
-    assert not ledger.is_led
+    assert ledger_of(*samples, first=2).is_led
+    ledger = ledger_of(*samples, first=4)
+    assert not ledger.is_led  # the leader has 49 draws more, less than half a draw per arm
     assert np.array_equal(guarded(ledger), mean(ledger))
 
 

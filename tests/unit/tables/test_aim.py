@@ -61,7 +61,9 @@ def test_a_tolerance_that_cannot_be_met_is_infinitely_far(half: float) -> None:
 
 def test_the_horizon_has_the_tolerance_and_the_budget() -> None:
     known = seen(5.0, np.inf, stderr=0.3)
-    assert Aim(atol=0.1, draws=1e6).expected_end(known, 100.0, 100.0) == ExpectedEnd(pytest.approx(3.0), 1e6)
+    assert Aim(atol=0.1, draws=1e6).expected_end(known, 100.0, 100.0) == ExpectedEnd(
+        pytest.approx(3.0), 1e6
+    )
     # 100 draws have cost 50, so 1000 buys 2000 draws.
     assert Aim(cost=1000.0).expected_end(known, 100.0, 50.0) == ExpectedEnd(math.inf, 2000.0)
 

@@ -1,0 +1,59 @@
+"""Central sums M_r = sum (x - mean)^r of two samples as one, and what they say about a variance.
+
+They are merged by Pébay's formulas (Sandia report SAND2008-6212, 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from croupier.data.batch_moments import larger
+from croupier.data.draws import Floats
+
+__all__ = ["df_of", "effective_df", "merge_moments"]
+
+
+def merge_moments(
+    n_a: Floats | float, a: Iterable[Any], n_b: Floats | float, b: Iterable[Any]
+) -> tuple[Any, Any, Any, Any]:
+    """Merge two sets of (mean, M2, M3, M4), arrays or numbers: Pébay 2008, eq. 2.1 and 3.1.
+
+    >>> merge_moments(1.0, (1.0, 0, 0, 0), 1.0, (3.0, 0, 0, 0))
+    (2.0, 2.0, 0.0, 2.0)
+    """
+    n = n_a + n_b
+    p_a, p_b = n_a / n, n_b / n
+    mean_a, a2, a3, a4 = a
+    mean_b, b2, b3, b4 = b
+    delta = mean_b - mean_a
+    delta2 = delta * delta
+    cross = delta2 * n_a * p_b
+    m2 = a2 + b2 + cross
+    m3 = a3 + b3 + delta * (cross * (p_a - p_b) + 3 * (p_a * b2 - p_b * a2))
+    m4 = (
+        a4
+        + b4
+        + delta2 * (cross * (p_a * p_a - p_a * p_b + p_b * p_b))
+        + 6 * delta2 * (p_a * p_a * b2 + p_b * p_b * a2)
+        + 4 * delta * (p_a * b3 - p_b * a3)
+    )
+    return mean_a + delta * p_b, m2, m3, m4
+
+
+def df_of(n: Any, m2: Any, m4: Any) -> Any:
+    """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
+    if isinstance(m2, np.ndarray):
+        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
+    elif m2 == 0:
+        m2 = m4 = 1.0  # nothing is known about an arm that has not varied
+    return larger(effective_df(n, m2, m4), 1.0)
+
+
+def effective_df(n: Any, m2: Any, m4: Any) -> Any:
+    """Return 2 (n - 1)/(kurtosis - 1) with a shrunk kurtosis: see `Ledger.df`."""
+    # Divided twice: the square of a small sum would underflow.
+    excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
+    return 2 * (n - 1) * (n + 10) / excess
