@@ -90,7 +90,7 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 docs: $(DOCS) ## build the site into build/site; a broken link is an error
-	.venv-docs/bin/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
 	@echo "Open build/site/index.html"
 
 gallery: $(INSTALLED) ## run all examples, keep what they print and draw (two minutes; ARGS="heston")

@@ -18,7 +18,7 @@ DOCS = ROOT / "docs"
 REFERENCE = "\n".join(page.read_text("utf-8") for page in sorted((DOCS / "reference").glob("*.md")))
 SHOWN = re.findall(r"^::: (croupier[\w.]*)$", REFERENCE, re.M)
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
-NAV = re.findall(r"([\w./-]+\.md)$", CONFIG.partition("\nnav:\n")[2], re.M)
+NAV = re.findall(r"^ +- (?:.*: )?([\w./-]+\.md)$", CONFIG.partition("\nnav:\n")[2], re.M)
 TEXTS = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
 
 
