@@ -8,10 +8,12 @@ repository and on the site.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[1]
@@ -19,6 +21,9 @@ sys.path.insert(0, str(ROOT))
 
 from tools import gallery  # noqa: E402
 from tools.site_links import COPIES, PAGES, moved  # noqa: E402
+
+#: A script, a picture or a style sheet from another address: the site must work without a network.
+ELSEWHERE = re.compile(r'\bsrc="https?://[^"]*|<link[^>]+rel="stylesheet"[^>]*href="https?://[^"]*')
 
 
 def on_config(config: Any) -> Any:
@@ -76,3 +81,10 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Let links between the repository's files lead to the pages of the site."""
     uri = page.file.src_uri
     return markdown if uri.startswith("gallery/") else moved(markdown, uri)
+
+
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """Refuse a page that needs the network."""
+    if found := ELSEWHERE.search(output):
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    return output
