@@ -114,3 +114,4 @@ print(f"known answer: {known:.6f} (quadrature); {away:.1f} standard errors away"
 # %%
 figure = result.plot()
 figure.savefig("asian_option.png")
+figure

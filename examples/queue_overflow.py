@@ -59,3 +59,4 @@ print(f"known answer: {known:.6e} (closed form); {away:.1f} standard errors away
 # %%
 figure = result.plot()
 figure.savefig("queue_overflow.png")
+figure

@@ -80,3 +80,4 @@ print(f"known answer: {known:.6e} (matrix exponential); {away:.1f} standard erro
 # %%
 figure = result.plot()
 figure.savefig("shielding.png")
+figure

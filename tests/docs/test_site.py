@@ -6,6 +6,8 @@ import doctest
 import importlib
 import inspect
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -92,3 +94,15 @@ def test_nothing_on_the_site_comes_from_elsewhere() -> None:
     assert "polyfills: [assets/iframe-worker.js]" in CONFIG
     loaded = re.findall(r"https?://", (DOCS / "assets" / "iframe-worker.js").read_text("utf-8"))
     assert not loaded
+
+
+@pytest.mark.slow
+def test_the_search_of_the_built_site_works_from_a_folder() -> None:
+    page, browser = ROOT / "build" / "site" / "howto" / "own-arm.html", shutil.which("chromium")
+    if browser is None or not page.exists():
+        pytest.skip("this needs chromium, and the site: make docs")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    address = f"{page.as_uri()}?q=inverse+variance"
+    seen = subprocess.check_output([browser, *options, "--dump-dom", address], text=True)
+    assert re.search(r"\d+ matching documents", seen)
+    assert "why-not-inverse-variance.html" in seen.partition("md-search-result__list")[2]
