@@ -5,6 +5,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 SAMPLERS := .venv-samplers/.installed
+DOCS := .venv-docs/.installed
+DIST := .venv-dist/.installed
 
 # Two processes on two cores: threads of a linear algebra library would slow them down.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -15,8 +17,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-calls bench-logs bench-guaranteed bench-parallel bench-delays bench-policies \
-  bench-simulator \
-  bench-paths bench-logistic bench-evidence bench-importance lint format clean
+  bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
+  notebooks picture dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -94,8 +96,24 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(DOCS) ## build the site into build/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
+	@echo "Open build/site/index.html"
+
+gallery: $(INSTALLED) ## run all examples, keep what they print and draw (two minutes; ARGS="heston")
+	$(ONE_THREAD) $(BIN)/python -m tools.gallery run $(ARGS)
+
+notebooks: $(INSTALLED) ## write the examples as notebooks into build/notebooks
+	$(BIN)/python -m tools.gallery notebooks build/notebooks
+
+picture: $(INSTALLED) ## make the moving picture of the README
+	$(ONE_THREAD) $(BIN)/python -m tools.animate_demo docs/images/demo.gif
+
+dist: $(DIST) ## build wheel and source archive twice, compare the bytes, check the metadata
+	.venv-dist/bin/python -m tools.build_dist
+
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-rivals .venv-samplers .venv-versions build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers .venv-versions .venv-docs .venv-dist build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used directly, so that the constraints hold for them too.
@@ -132,4 +150,17 @@ $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 	@$(PYTHON) -m venv --clear .venv-samplers
 	@echo "Installing croupier and other samplers into .venv-samplers ..."
 	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/evidence.txt
+	@touch $@
+
+# The site and the files of a release have tools of their own; croupier needs none of them.
+$(DOCS): docs/requirements.txt
+	@$(PYTHON) -m venv --clear .venv-docs
+	@echo "Installing the tools of the site into .venv-docs ..."
+	@.venv-docs/bin/python -m pip install --quiet -r docs/requirements.txt
+	@touch $@
+
+$(DIST): tools/dist-requirements.txt
+	@$(PYTHON) -m venv --clear .venv-dist
+	@echo "Installing the build tools into .venv-dist ..."
+	@.venv-dist/bin/python -m pip install --quiet -r tools/dist-requirements.txt
 	@touch $@

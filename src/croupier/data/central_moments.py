@@ -5,15 +5,20 @@ They are merged by Pébay's formulas (Sandia report SAND2008-6212, 2008).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from croupier.data.batch_moments import larger
 from croupier.data.draws import Floats
 
-__all__ = ["df_of", "effective_df", "merge_moments"]
+__all__ = ["df_of", "effective_df", "merge_moments", "variance_with_missed"]
+
+#: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
+_DOUBT: Final = math.log(100)
+_LEAST: Final = 1e-5
 
 
 def merge_moments(
@@ -57,3 +62,12 @@ def effective_df(n: Any, m2: Any, m4: Any) -> Any:
     # Divided twice: the square of a small sum would underflow.
     excess = n * (n * (m4 / m2) / m2) + (40 - n)  # (n + 10)(kurtosis - 1)
     return 2 * (n - 1) * (n + 10) / excess
+
+
+def variance_with_missed(s2: Floats, mean: Floats, n: Floats) -> Floats:
+    """Return variances (K, d) of draws that are never negative: see `Ledger.variance`."""
+    squares = s2 + mean * mean
+    effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
+    sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST)))
+    gap = np.maximum(sure.max(axis=0) - mean, 0.0)
+    return np.where(s2 > 0, np.maximum(s2, n * gap * gap), s2)

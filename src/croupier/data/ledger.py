@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
-from croupier.data.central_moments import df_of, merge_moments
+from croupier.data.central_moments import df_of, merge_moments, variance_with_missed
 from croupier.data.draws import Floats
 from croupier.data.leading import leader_after, leader_of, spent_beyond
 from croupier.data.scale import Ints, Scale
 
 __all__ = ["Ledger"]
-
-#: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
-_DOUBT: Final = math.log(100)
-_LEAST: Final = 1e-5
 
 
 class _Entry(Protocol):
@@ -124,6 +120,8 @@ class Ledger:
             fits = np.shape(its)[:-1] == np.shape(mine)[:-1] and type(its) is type(mine)
             if name != "origin" and not (fits and np.ndim(its) == np.ndim(mine)):
                 raise ValueError(f"not a ledger of {len(like)} arms: {name} is {its!r:.50}")
+        if not 0 <= state["_leader"] < len(like):
+            raise ValueError(f"not a ledger of {len(like)} arms: arm {state['_leader']} leads")
         vars(ledger).update(state)
         ledger._ones.flags.writeable = False
         return ledger
@@ -366,12 +364,8 @@ class Ledger:
 
     def _allow_for_missed(self) -> None:
         """Raise the variances of arms that have missed something: see `variance`."""
-        s2, mean, n = self.sample_variance, self.mean, self.count[:, None]
-        squares = s2 + mean * mean
-        effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
-        sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST)))
-        gap = np.maximum(sure.max(axis=0) - mean, 0.0)
-        self._variance = np.where(s2 > 0, np.maximum(s2, n * gap * gap), s2)
+        s2 = self.sample_variance
+        self._variance = variance_with_missed(s2, self.mean, self.count[:, None])
 
     def _begin(self, origin: Floats, exponent: Ints) -> None:
         if self.origin is None:

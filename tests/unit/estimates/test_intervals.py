@@ -9,8 +9,8 @@ from scipy import stats
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import (
     Anytime,
-    FixedSize,
     ExpectedEnd,
+    FixedSize,
     ManyLooks,
     half_width,
     normal_quantile,

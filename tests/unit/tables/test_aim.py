@@ -13,7 +13,7 @@ import croupier as cr
 from croupier.data.scale import Scale
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate
-from croupier.estimates.intervals import FixedSize, ExpectedEnd
+from croupier.estimates.intervals import ExpectedEnd, FixedSize
 from croupier.policies.base import group_of
 from croupier.tables.aim import LEAST, Aim, Aimed
 
