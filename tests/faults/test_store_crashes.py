@@ -327,6 +327,7 @@ def test_after_a_failed_write_the_store_is_safe_and_the_same_process_goes_on(
         (sqlite3.SQLITE_CANTOPEN, "give another store="),
         (sqlite3.SQLITE_CORRUPT, "is damaged"),
         (sqlite3.SQLITE_IOERR_SHORT_READ, "is damaged"),
+        (sqlite3.SQLITE_IOERR_CORRUPTFS, "check the disk .* or use a copy"),  # EIO in a read
     ],
 )
 def test_the_code_of_an_error_decides_the_way_out(code: int, way_out: str) -> None:

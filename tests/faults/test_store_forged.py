@@ -9,7 +9,8 @@ import sys
 import traceback
 import warnings
 import zlib
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,13 @@ def assert_plain(text: str) -> None:
     assert not odd, text
 
 
-def forge_many(healthy: Path, folder: Path, cases: int, seed: int = 7) -> tuple[int, list[str]]:
+def forge_many(
+    healthy: Path,
+    folder: Path,
+    cases: int,
+    seed: int = 7,
+    measured: Callable[[int], AbstractContextManager[None]] = nullcontext,
+) -> tuple[int, list[str]]:
     """Forge a store many times. Return how many were refused, and what failed."""
     forger, data = Forger(np.random.default_rng(seed)), healthy.read_bytes()
     path, refused, failed = folder / "run.db", 0, list[str]()
@@ -76,7 +83,7 @@ def forge_many(healthy: Path, folder: Path, cases: int, seed: int = 7) -> tuple[
         path.write_bytes(data)
         forger.forge(path)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), measured(number):
                 warnings.simplefilter("ignore")
                 looked = refusal(lambda: shown(path))
                 went_on = refusal(lambda: run(cr.Store(path, check=False)).summary())

@@ -1,0 +1,105 @@
+"""Ctrl-C at a random line: afterwards the same call, in the same process, goes on to the end."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import croupier as cr
+from tests.conftest import bits_of
+from tests.faults.driver import ARMS, SETTINGS, run
+
+HOME = str(Path(cr.__file__).parent)
+
+Do = Callable[[], None]
+
+
+def ctrl_c() -> None:
+    """Send the signal of Ctrl-C."""
+    signal.raise_signal(signal.SIGINT)
+
+
+def raised() -> None:
+    """Raise what a handler of the user's own may raise."""
+    raise KeyboardInterrupt
+
+
+class Tracer:
+    """Does something once, at the line of croupier with this number; counts all lines."""
+
+    def __init__(self, line: int, do: Do) -> None:
+        self.line, self.do, self.lines = line, do, 0
+        self.where = "never"
+
+    def __call__(self, frame: Any, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(HOME):
+            return None
+        self.lines += 1
+        if self.lines == self.line:
+            self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+            self.do()
+        return self
+
+    def watching(self, call: Callable[[], Any]) -> Any:
+        """Call something, and return its result or the KeyboardInterrupt that it raised."""
+        sys.settrace(self)
+        try:
+            return call()
+        except KeyboardInterrupt as interrupt:
+            return interrupt  # with its frames, as a debugger and a notebook keep it
+        finally:
+            sys.settrace(None)
+
+
+def interrupted_at_a_line(folder: Path, tries: int, do: Do) -> Iterator[str]:
+    """Interrupt new and resumed runs, serial and on threads."""
+    half = folder / "half.db"
+    cr.estimate(ARMS, draws=25, store=half, callback=lambda p: p.tickets == 20, **SETTINGS)
+    rng, whole = np.random.default_rng(7), bits_of(run())
+    lines: dict[tuple[bool, bool], int] = {}
+    for number in range(tries):
+        kind = threads, resumed = number % 4 == 0, number % 3 == 0
+        path = folder / f"{number}.db"
+
+        def call(path: Path = path, threads: bool = threads) -> cr.Result:
+            with ThreadPoolExecutor(2) if threads else nullcontext() as executor:
+                return run(path, executor=executor)
+
+        line = int(rng.integers(1, lines[kind])) if kind in lines else 0
+        if resumed:
+            shutil.copy(half, path)
+        tracer = Tracer(line, do)
+        first = tracer.watching(call)
+        if kind not in lines:
+            lines[kind] = tracer.lines
+        yield _went_on(first, path, call, whole, tracer, held=do is ctrl_c)
+        path.unlink(missing_ok=True)
+
+
+def _went_on(
+    first: Any, path: Path, call: Callable[[], cr.Result], whole: Any, tracer: Tracer, *, held: bool
+) -> str:
+    """Make the same call again, while whatever came of the first one still exists."""
+    where = f"{path.name}, interrupted at {tracer.where}"
+    try:
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            return f"{where}: another handler of Ctrl-C was left"
+        if held and getattr(first, "stopped", "") == "interrupted":
+            stored = cr.open_run(path).result()
+            if bits_of(stored)[:-1] != bits_of(first)[:-1]:  # but for the warnings
+                return f"{where}: the result is not that of the store"
+        same = bits_of(call()) == whole and bits_of(cr.open_run(path).result()) == whole
+    except BaseException as error:
+        return f"{where}: {type(error).__name__}: {error}"
+    if left := [one.name for one in path.parent.glob(f"{path.name}-*")]:
+        return f"{where}: {left} are left"
+    return "same" if same else f"{where}: other bits"
