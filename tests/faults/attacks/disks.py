@@ -78,10 +78,10 @@ def _failing(folder: Path, mode: str, whole: Any, call: str, error: str, when: s
     path = folder / f"{call}-{error}-{when}.db"
     said = traced(path, mode, f"{call}:error={error}:when={when}").decode().strip()
     clear_dot_locks(path)
-    if not said.endswith("finished") and (wrong := unclear(said)):
-        # sqlite does not tell some failed reads from damage.
-        if call != "pread64" or not wrong.startswith(CALLED_DAMAGE):
-            return f"{path.name}: {wrong}"
+    wrong = "" if said.endswith("finished") else unclear(said)
+    # sqlite does not tell some failed reads from damage.
+    if wrong and not (call == "pread64" and wrong.startswith(CALLED_DAMAGE)):
+        return f"{path.name}: {wrong}"
     end = after_a_kill(path, whole)
     return "refused" if end == "same" and not said.endswith("finished") else end
 

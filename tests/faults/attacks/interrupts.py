@@ -37,7 +37,7 @@ class Tracer:
 
     def __init__(self, line: int, do: Do) -> None:
         self.line, self.do, self.lines = line, do, 0
-        self.where = "never"
+        self.where = ""
 
     def __call__(self, frame: Any, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(HOME):
@@ -49,12 +49,16 @@ class Tracer:
         return self
 
     def watching(self, call: Callable[[], Any]) -> Any:
-        """Call something, and return its result or the KeyboardInterrupt that it raised."""
+        """Call something, and return its result or the KeyboardInterrupt that it raised.
+
+        An exception has its frames, and a notebook keeps both. With a handler of the user's own,
+        the lock may be free only when they are gone.
+        """
         sys.settrace(self)
         try:
             return call()
         except KeyboardInterrupt as interrupt:
-            return interrupt  # with its frames, as a debugger and a notebook keep it
+            return interrupt if self.do is ctrl_c else None
         finally:
             sys.settrace(None)
 
@@ -65,7 +69,9 @@ def interrupted_at_a_line(folder: Path, tries: int, do: Do) -> Iterator[str]:
     cr.estimate(ARMS, draws=25, store=half, callback=lambda p: p.tickets == 20, **SETTINGS)
     rng, whole = np.random.default_rng(7), bits_of(run())
     lines: dict[tuple[bool, bool], int] = {}
-    for number in range(tries):
+    done = number = 0
+    while done < tries:
+        number += 1
         kind = threads, resumed = number % 4 == 0, number % 3 == 0
         path = folder / f"{number}.db"
 
@@ -73,19 +79,20 @@ def interrupted_at_a_line(folder: Path, tries: int, do: Do) -> Iterator[str]:
             with ThreadPoolExecutor(2) if threads else nullcontext() as executor:
                 return run(path, executor=executor)
 
-        line = int(rng.integers(1, lines[kind])) if kind in lines else 0
         if resumed:
             shutil.copy(half, path)
-        tracer = Tracer(line, do)
+        tracer = Tracer(int(rng.integers(1, lines[kind])) if kind in lines else 0, do)
         first = tracer.watching(call)
-        if kind not in lines:
+        if tracer.where:
+            done += 1
+            yield _went_on(first, path, call, whole, tracer)
+        else:  # with threads, the number of lines is not always the same
             lines[kind] = tracer.lines
-        yield _went_on(first, path, call, whole, tracer, held=do is ctrl_c)
         path.unlink(missing_ok=True)
 
 
 def _went_on(
-    first: Any, path: Path, call: Callable[[], cr.Result], whole: Any, tracer: Tracer, *, held: bool
+    first: Any, path: Path, call: Callable[[], cr.Result], whole: Any, tracer: Tracer
 ) -> str:
     """Make the same call again, while whatever came of the first one still exists."""
     where = f"{path.name}, interrupted at {tracer.where}"
@@ -93,7 +100,7 @@ def _went_on(
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             return f"{where}: another handler of Ctrl-C was left"
-        if held and getattr(first, "stopped", "") == "interrupted":
+        if tracer.do is ctrl_c and getattr(first, "stopped", "") == "interrupted":
             stored = cr.open_run(path).result()
             if bits_of(stored)[:-1] != bits_of(first)[:-1]:  # but for the warnings
                 return f"{where}: the result is not that of the store"
