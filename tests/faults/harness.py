@@ -60,6 +60,7 @@ def attacks() -> Iterator[Attack]:
     ):
         attack = partial(interrupts.interrupted_at_a_line, do=do)
         yield Attack(f"interrupted at a line{whose}", tries, attack)
+    yield Attack("by hand, interrupted at a line", 300, interrupts.by_hand_interrupted_at_a_line)
     for engine, starting, working in (("loky", 34, 67), ("pool", 33, 67), ("dask", 33, 66)):
         attack = partial(worker_kills.killed_while_they_start, engine=engine)
         yield Attack(f"workers killed in their first second, {engine}", starting, attack)

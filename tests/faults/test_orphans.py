@@ -108,6 +108,17 @@ def test_a_driver_that_is_killed_while_its_workers_start_leaves_no_process(
     print(f"{kills} kills, the others lived for at most {max(lived):.2f} s")
 
 
+@pytest.mark.parametrize("engine", ["spawn", "fork", "forkserver"])
+def test_the_processes_of_a_pool_that_the_run_made_end_with_the_driver(
+    engine: str, tmp_path: Path
+) -> None:
+    for seconds in (0.0, 0.7):
+        driver = started(tmp_path, "slow", engine)
+        wait_for_a_worker(driver)
+        time.sleep(seconds)
+        assert seconds_until_alone(driver) < 5
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends them with their parent")
 def test_a_worker_that_holds_the_gil_ends_with_its_driver(tmp_path: Path) -> None:
     driver = started(tmp_path, "stubborn")

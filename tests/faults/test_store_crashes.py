@@ -170,6 +170,24 @@ def test_a_copy_of_a_run_is_not_merged_with_it(tmp_path: Path) -> None:
     assert cr.merge([path, tmp_path / "other.db"]).draws == 600
 
 
+@pytest.mark.parametrize("same_seed", [False, True])
+def test_a_result_is_not_merged_with_its_own_store(same_seed: bool, tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    first = run(path)
+    more = run(path, draws=500)
+    with cr.Allocator(cr.open_run(path).plan, store=path) as table:
+        by_hand = table.result()
+    alone = run(seed=8)
+    for runs in (
+        [first, path], [path, first], [first, more], [more, cr.open_run(path)],
+        [first, cr.open_run(path).result()], [by_hand, path], [alone, alone],
+    ):  # fmt: skip
+        with pytest.raises(cr.PlanError, match=r"hold the same run.*would be counted twice"):
+            cr.merge(runs, same_seed=same_seed)
+    assert cr.merge([path, alone], same_seed=same_seed).draws == 800
+    assert cr.merge([more, run(tmp_path / "2.db")], same_seed=True).draws == 800
+
+
 def of_the_second_schema(folder: Path) -> Path:
     path = folder / "old.db"
     path.write_bytes(gzip.decompress((SCHEMA_2 / "interrupted.db.gz").read_bytes()))

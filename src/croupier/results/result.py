@@ -75,7 +75,8 @@ class Result:
     `interval` is (low, high) at `confidence`. `stopped` is the reason why the run ended.
     `agreement` is the p-value of the hypothesis that all arms share one mean. It is None, or NaN in
     an array, if this cannot be tested (strata, for example). `cost` is in the unit of the budget;
-    `seconds` is the wall time of the run. `runs` is None unless several runs were merged.
+    `seconds` is the wall time of the run. `runs` is None unless several runs were merged. `run_id`
+    is the random number of a stored run, in hexadecimal digits; it is empty without a store.
 
     A run with ``log=True`` also has the answer on the scale of logs: `log_value` is log(value),
     `log_stderr` is the relative standard error stderr/value (the delta method), and `log_interval`
@@ -103,6 +104,7 @@ class Result:
     log_value: Any = None
     log_stderr: Any = None
     log_interval: tuple[Any, Any] | None = None
+    run_id: str = ""
 
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))

@@ -114,7 +114,10 @@ def conduct(
             record.finish(table.interval, stopped, elapsed, said)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=_callers())
-    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
+    return replace(
+        result, stopped=stopped, seconds=elapsed, warnings=tuple(said),
+        run_id=result.run_id if record is None else record.run_id,
+    )  # fmt: skip
 
 
 def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff | None) -> Engine:

@@ -117,13 +117,15 @@ def _call_row(salt: int, number: int, call: dict[str, Any]) -> tuple[Any, ...]:
 class Log:
     """The one writer of a store. As a context manager it closes the file and frees the lock.
 
-    `seconds` is the time that the run has taken in earlier calls.
+    `seconds` is the time that the run has taken in earlier calls. `run_id` is the random number of
+    the run, in hexadecimal digits.
     """
 
     def __init__(self, store: Store) -> None:
         self.path, self._durability = resolved(store.path), store.durability
         self.check = store.check
         self.seconds = 0.0
+        self.run_id = ""
         self._planned: Plan | None = None
         if self.path.exists():
             database = Database.read(self.path, thoroughly=False)
@@ -176,6 +178,7 @@ class Log:
             row = run_row(self.path, plan, learns, secrets.token_bytes(RUN_ID_BYTES))
             self._database = Database.create(self.path, self._durability, {"run": row})
             self._records, calls = Records.read([], plan, self._database.salt), []
+        self.run_id = self._database.run_id.hex()
         self._last = self._records.last
         self._new: set[int] = set()
         self._snapped = told

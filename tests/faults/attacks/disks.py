@@ -45,14 +45,14 @@ def error_at_a_system_call(folder: Path, tries: int, mode: str) -> Iterator[str]
     """Let one system call on the files of the store fail: every n-th, of every kind."""
     whole, cases = bits_of(run()), list(_cases())
     for case in _spread(cases, tries):
-        yield _failing(folder, mode, whole, *case)
+        yield failing(folder, mode, whole, *case)
 
 
 def disk_full_from_a_write_on(folder: Path, tries: int, mode: str) -> Iterator[str]:
     """Let every write fail from the n-th on, as on a full disk, for every n."""
     whole = bits_of(run())
     for number in range(1, tries + 1):
-        end = _failing(folder, mode, whole, "pwrite64", "ENOSPC", f"{number}+")
+        end = failing(folder, mode, whole, "pwrite64", "ENOSPC", f"{number}+")
         if end == "same":
             return  # no write has failed: the run has no more of them
         yield end
@@ -74,7 +74,8 @@ def _spread(cases: list[Any], tries: int) -> list[Any]:
     return [*early, *late][:tries]
 
 
-def _failing(folder: Path, mode: str, whole: Any, call: str, error: str, when: str) -> str:
+def failing(folder: Path, mode: str, whole: Any, call: str, error: str, when: str) -> str:
+    """Let a system call fail; return "refused" if that was clear and the same call goes on."""
     path = folder / f"{call}-{error}-{when}.db"
     said = traced(path, mode, f"{call}:error={error}:when={when}").decode().strip()
     clear_dot_locks(path)
@@ -125,19 +126,23 @@ def tmpfs_that_is_full(folder: Path, tries: int) -> Iterator[str]:
     """Run on a tmpfs of 4 kB, 8 kB, ...: it is full at another write each time. Then make room."""
     whole = bits_of(run())
     for pages in range(1, tries + 1):
-        with mounted(folder, 4 * pages) as place:
-            path = place / "run.db"
-            try:
-                run(path)
-                return  # there was room for everything
-            except Exception as error:
-                wrong = unclear(f"{type(error).__name__}: {error}")
-            if wrong:
-                yield f"{pages} pages: {wrong}"
-                continue
-            _mount("-o", "remount,size=16m", str(place))
-            end = after_a_kill(path, whole)
-            yield "refused" if end == "same" else f"{pages} pages: {end}"
+        if (end := on_a_tmpfs(folder, pages, whole)) == "same":
+            return  # there was room for everything
+        yield end
+
+
+def on_a_tmpfs(folder: Path, pages: int, whole: Any) -> str:
+    """Run on a tmpfs of so many pages of 4 kB, and go on when it is larger."""
+    with mounted(folder, 4 * pages) as place:
+        path = place / "run.db"
+        try:
+            run(path)
+            return "same"
+        except Exception as error:
+            wrong = unclear(f"{type(error).__name__}: {error}")
+        _mount("-o", "remount,size=16m", str(place))
+        end = wrong or after_a_kill(path, whole)
+        return "refused" if end == "same" else f"{pages} pages: {end}"
 
 
 def read_only_mount(folder: Path, tries: int) -> Iterator[str]:

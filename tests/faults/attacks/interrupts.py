@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import croupier as cr
+from croupier.store import log
 from tests.conftest import bits_of
 from tests.faults.driver import ARMS, SETTINGS, run
 
@@ -89,6 +90,48 @@ def interrupted_at_a_line(folder: Path, tries: int, do: Do) -> Iterator[str]:
         else:  # with threads, the number of lines is not always the same
             lines[kind] = tracer.lines
         path.unlink(missing_ok=True)
+
+
+def by_hand_interrupted_at_a_line(folder: Path, tries: int) -> Iterator[str]:
+    """Interrupt a table with a store that is asked and told by hand; then repeat the same step."""
+    whole = _played(_Hand(None))
+    tracer = Tracer(0, ctrl_c)
+    tracer.watching(lambda: _played(_Hand(folder / "first.db")))
+    rng, lines = np.random.default_rng(7), tracer.lines
+    for number in range(tries):
+        hand, tracer = _Hand(folder / f"{number}.db"), Tracer(int(rng.integers(1, lines)), ctrl_c)
+        first = tracer.watching(lambda hand=hand: _played(hand))  # type: ignore[misc]
+        where = f"interrupted at {tracer.where}"
+        try:
+            same = (first if isinstance(first, tuple) else _played(hand)) == whole
+            same = same and bits_of(cr.open_run(hand.path).result()) == whole
+        except BaseException as error:
+            yield f"{where}: {type(error).__name__}: {error}"
+            continue
+        yield "same" if same else f"{where}: other bits"
+        hand.path.unlink()
+
+
+class _Hand:
+    """Where somebody stands who asks and tells: perhaps the table is not made yet."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.table: cr.Allocator | None = None
+
+
+def _played(hand: _Hand) -> Any:
+    log._SNAPSHOT_EVERY = 10
+    if hand.table is None:
+        hand.table = cr.Allocator(["rough", "fine"], rng=7, width=3, store=hand.path)
+    table = hand.table
+    while table.tickets.told < 40:
+        while table.tickets.asked < 40 and len(table.out) < 3 and table.ask() is not None:
+            pass
+        batch = table.out[-1]
+        table.tell(batch, ARMS[batch.arm](batch.rng(), batch.size))
+    table.close()
+    return bits_of(table.result())
 
 
 def _went_on(
