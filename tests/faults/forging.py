@@ -77,7 +77,7 @@ class Forger:
         column = int(self.rng.integers(len(names)))
         if table != "run" and column == 0:
             row[0] = self.one_of([-1, 10**6, 2**31, 2**53 - 1, 2**62])
-            if table == "outcomes":
+            if table == "outcomes" and type(row[3]) is bytes:
                 row[3] = struct.pack("<d", float(row[0])) + row[3][8:]
         else:
             try:

@@ -128,6 +128,22 @@ def test_a_forged_ticket_takes_no_time_and_no_memory(ticket: int, healthy: Path)
         assert "impossible tickets" in str(refusal(look))
 
 
+@pytest.mark.parametrize(
+    "extra", ['{"d": [["arm", [{"d": [["a", 1]]}]]]}', '{"d": [["arm", ["x"]]]}']
+)
+def test_what_an_arm_cannot_learn_from_is_named(extra: str, healthy: Path) -> None:
+    with closing(sqlite3.connect(healthy)) as database:
+        query = "SELECT ticket, extremes, extra, drawn FROM details WHERE extra LIKE '%seen%'"
+        *_, (ticket, *_) = database.execute(query).fetchall()
+        database.execute(f"DELETE FROM outcomes WHERE ticket > {ticket}")
+        database.execute(f"DELETE FROM details WHERE ticket > {ticket}")
+        database.execute("DELETE FROM snapshots")
+        database.commit()
+    forged(healthy, "details", "extra", extra)
+    said = str(refusal(lambda: run(cr.Store(healthy, check=False)).summary()))
+    assert f"arm 'learner', ticket {ticket}: what is stored cannot be told again" in said
+
+
 def test_no_control_character_of_a_file_reaches_the_screen(healthy: Path) -> None:
     with closing(sqlite3.connect(healthy)) as database:
         ((content,),) = database.execute("SELECT content FROM calls").fetchall()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -66,6 +66,7 @@ class Basis(NamedTuple):
     pooled: Pooled
     interval: Interval
     meaning: RowMeaning
+    run_id: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,8 +76,7 @@ class Result:
     `interval` is (low, high) at `confidence`. `stopped` is the reason why the run ended.
     `agreement` is the p-value of the hypothesis that all arms share one mean. It is None, or NaN in
     an array, if this cannot be tested (strata, for example). `cost` is in the unit of the budget;
-    `seconds` is the wall time of the run. `runs` is None unless several runs were merged. `run_id`
-    is the random number of a stored run, in hexadecimal digits; it is empty without a store.
+    `seconds` is the wall time of the run. `runs` is None unless several runs were merged.
 
     A run with ``log=True`` also has the answer on the scale of logs: `log_value` is log(value),
     `log_stderr` is the relative standard error stderr/value (the delta method), and `log_interval`
@@ -104,11 +104,19 @@ class Result:
     log_value: Any = None
     log_stderr: Any = None
     log_interval: tuple[Any, Any] | None = None
-    run_id: str = ""
 
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))
         freeze((self.value, self.stderr, *self.interval, self.agreement, *logs))
+
+    @property
+    def run_id(self) -> str:
+        """The random number of a stored run, in hexadecimal digits; empty without a store."""
+        return self.basis.run_id
+
+    def of_run(self, run_id: str) -> Result:
+        """Return the result of the stored run with this number."""
+        return replace(self, basis=self.basis._replace(run_id=run_id))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
@@ -290,7 +290,7 @@ class Allocator:
     def result(self) -> Result:
         """Return the result from everything told so far."""
         result = self._read().result()
-        return result if self._log is None else replace(result, run_id=self._log.run_id)
+        return result if self._log is None else result.of_run(self._log.run_id)
 
     def snapshot(self) -> dict[str, Any] | None:
         """Return the whole state of the run except its history, for `go_on_from`."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.plan import Plan
-from croupier.engines.hold_interrupts import held, interrupts_held, released
+from croupier.engines.hold_interrupts import interrupts_held, released
 from croupier.engines.perform import Engine, Serial
 from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
@@ -61,9 +61,7 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
                 engine.submit(asked)
             if not len(engine):
                 return stop or budget.unit
-            outcome = engine.next()
-            with held:
-                table.tell(outcome)
+            engine.tell(table, engine.next())
             progress = table.progress(engine.seconds)
             reason = rule(progress)
             stop = stop or reason
@@ -75,8 +73,7 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
         if not progress.draws or engine.behind(table):
             raise  # nothing is known yet, or the store knows more than this table
         for outcome in engine.rest(GRACE, table.tickets.out):
-            with held:
-                table.tell(outcome)
+            engine.tell(table, outcome)
         return "interrupted"
 
 
@@ -114,10 +111,9 @@ def conduct(
             record.finish(table.interval, stopped, elapsed, said)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=_callers())
-    return replace(
-        result, stopped=stopped, seconds=elapsed, warnings=tuple(said),
-        run_id=result.run_id if record is None else record.run_id,
-    )  # fmt: skip
+    if record is not None:
+        result = result.of_run(record.run_id)
+    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
 
 
 def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff | None) -> Engine:

@@ -69,7 +69,7 @@ class TableLog:
             told = (log.stored(batch.ticket) for batch in table.tickets.out)
             if (oldest := next((each for each in told if each is not None), None)) is None:
                 return
-            table.tell(oldest[0])
+            log.tell_again(table, oldest[0])
 
     @property
     def path(self) -> Path:

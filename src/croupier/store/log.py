@@ -18,7 +18,7 @@ import croupier
 from croupier.checks import choice
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
-from croupier.errors import CroupierWarning, PlanError, StoreError
+from croupier.errors import CroupierWarning, PlanError, StoreError, text_of
 from croupier.estimates.intervals import Interval
 from croupier.store.codec import NotPlainError, decoded, encoded, resembles
 from croupier.store.contents import (
@@ -46,6 +46,7 @@ from croupier.store.outcome_rows import Records, rows_of
 from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Snapped, Table
+from croupier.views.formats import printable
 
 __all__ = ["Log", "Store", "as_store"]
 
@@ -308,6 +309,23 @@ class Log:
         if ticket not in self._read_ahead:
             raise damaged(self.path, f"the outcome of ticket {ticket} has no details")
         return self._read_ahead[ticket], self._records.elapsed_at(row)
+
+    def tell_again(self, table: Table, outcome: Outcome) -> None:
+        """Tell a table a stored outcome, which an arm or a policy of the user's own may learn from.
+
+        What they cannot learn from was forged, or stored for other code of theirs.
+        """
+        try:
+            table.tell(outcome)
+        except Exception as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"{self.path}: arm {outcome.arm!r}, ticket {outcome.ticket}: what is stored cannot "
+                f"be told again, {type(error).__name__}: {printable(text_of(error))[:500]}; if the "
+                "code that learns from it was edited, use the code of the first call; if not, the "
+                "file is damaged: use a copy of it, or give another store= to start again"
+            ) from error
 
     # -- batches that are out, for a table that is asked and told by hand
 

@@ -142,10 +142,8 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             warnings = call["warnings"] if call and stopped else result.warnings
             # If no process writes the run and it has not ended, it was interrupted.
             why = stopped if stopped or owner else "interrupted"
-            result = replace(
-                result, stopped=why, seconds=seconds, warnings=tuple(warnings),
-                run_id=database.run_id.hex(),
-            )  # fmt: skip
+            result = result.of_run(database.run_id.hex())
+            result = replace(result, stopped=why, seconds=seconds, warnings=tuple(warnings))
         status = Status(
             path=str(path),
             tickets=len(records),

@@ -43,6 +43,9 @@ class Tracer:
     def __call__(self, frame: Any, event: str, _: Any) -> Any:
         if not frame.f_code.co_filename.startswith(HOME):
             return None
+        # No signal comes when a frame returns; an exception there would pass by its handlers.
+        if event not in ("line", "call"):
+            return self
         self.lines += 1
         if self.lines == self.line:
             self.where = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
@@ -60,6 +63,8 @@ class Tracer:
             return call()
         except KeyboardInterrupt as interrupt:
             return interrupt if self.do is ctrl_c else None
+        except Exception as error:
+            return error
         finally:
             sys.settrace(None)
 
@@ -139,6 +144,8 @@ def _went_on(
 ) -> str:
     """Make the same call again, while whatever came of the first one still exists."""
     where = f"{path.name}, interrupted at {tracer.where}"
+    if isinstance(first, Exception):
+        return f"{where}: {type(first).__name__}: {first}"
     try:
         if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
