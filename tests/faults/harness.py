@@ -1,6 +1,6 @@
 """The fault harness: attack runs in every way we know, and count how each attack ends.
 
-    make test-faults                                  # everything: half an hour
+    make test-faults                                  # everything: an hour
     make test-faults ARGS="--scale 0.1"               # a tenth of the tries
     make test-faults ARGS="--only forgery,interrupted --scale 0.5"
 
