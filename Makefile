@@ -32,7 +32,7 @@ test: lint ## lint, check types and layers, run all tests except the slow ones
 test-slow: $(INSTALLED) ## run all tests, including the slow ones
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
-test-faults: $(INSTALLED) ## kill, damage and forge stores, a few hundred times each (an hour; ARGS="--tries 20")
+test-faults: $(INSTALLED) ## attack runs and stores in thirty ways (an hour; ARGS="--scale 0.1")
 	$(ONE_THREAD) $(BIN)/python -m tests.faults.harness $(ARGS)
 
 test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13

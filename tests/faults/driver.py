@@ -20,13 +20,16 @@ def fine(rng: np.random.Generator, size: int) -> np.ndarray:
     return rng.normal(1.0, 0.1, size)
 
 
-def run(store: Any = None) -> cr.Result:
+ARMS = {"rough": rough, "fine": fine}
+SETTINGS: dict[str, Any] = {
+    "batch": "one", "width": 3, "rng": 7, "progress": False, "keep_values": True
+}  # fmt: skip
+
+
+def run(store: Any = None, **settings: Any) -> cr.Result:
     """Run, or go on."""
     log._SNAPSHOT_EVERY = 10
-    arms = {"rough": rough, "fine": fine}
-    return cr.estimate(
-        arms, draws=40, batch="one", width=3, rng=7, store=store, progress=False, keep_values=True
-    )
+    return cr.estimate(ARMS, **{"draws": 40, "store": store, **SETTINGS, **settings})
 
 
 def drive(path: str, mode: str) -> None:
@@ -39,5 +42,8 @@ def drive(path: str, mode: str) -> None:
 
 
 if __name__ == "__main__":
-    drive(*sys.argv[1:])
+    try:
+        drive(*sys.argv[1:])
+    except Exception as error:
+        sys.exit(print(f"{type(error).__name__}: {error}"))
     print("finished", flush=True)

@@ -77,10 +77,13 @@ class Forger:
         column = int(self.rng.integers(len(names)))
         if table != "run" and column == 0:
             row[0] = self.one_of([-1, 10**6, 2**31, 2**53 - 1, 2**62])
-            if table == "outcomes":
+            if table == "outcomes" and type(row[3]) is bytes:
                 row[3] = struct.pack("<d", float(row[0])) + row[3][8:]
         else:
-            row[column] = self._value(table, names[column], row[column])
+            try:
+                row[column] = self._value(table, names[column], row[column])
+            except (TypeError, ValueError, AttributeError, RecursionError):  # it was forged before
+                row[column] = self.one_of(TEXTS)
             if table == "outcomes" and type(row[3]) is bytes and len(row[3]) >= 24:
                 row[:3] = [
                     int(one) if np.isfinite(one) else 0 for one in struct.unpack("<3d", row[3][:24])
@@ -103,7 +106,7 @@ class Forger:
     def _value(self, table: str, column: str, old: Any) -> Any:
         if column in ("id", "arm", "size"):
             return self.one_of([-1, 0, 1, 2**31, 2**53, 2**62, None, "x", 1.5])
-        if self.rng.random() < 0.15 or old in TEXTS:  # or it was forged before
+        if self.rng.random() < 0.15:
             return self.one_of(TEXTS)
         if column == "run_id":
             return self.one_of([b"", b"1" * 16, b"1" * 15, bytes(10**6)])

@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "getsid"), reason="no sessions h
 
 RUN = """
 import sys, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 import croupier as cr
 
 def slow(rng, size):
@@ -29,19 +31,26 @@ def stubborn(rng, size):
     print("drawing", flush=True)
     re.match(r"(a+)+$", "a" * 60 + "b")  # never returns, and never lets go of the GIL
 
+def pool():
+    return ProcessPoolExecutor(2, mp_context=get_context(sys.argv[2]))
+
 if __name__ == "__main__":
     print("starting", flush=True)
-    cr.estimate({"a": globals()[sys.argv[1]]}, draws=10**7, rng=7, workers=2)
+    who = {"workers": 2} if sys.argv[2] == "loky" else {"executor": pool}
+    cr.estimate({"a": globals()[sys.argv[1]]}, draws=10**7, rng=7, **who)
 """
 
 
-def started(folder: Path, arm: str) -> subprocess.Popen[str]:
-    """Return a driver in a session of its own: all that it starts is in this session, too."""
+def started(folder: Path, arm: str, engine: str = "loky") -> subprocess.Popen[str]:
+    """Return a driver in a session of its own: all that it starts is in this session, too.
+
+    The engine is "loky", or how a pool of the user's own starts its processes.
+    """
     script = folder / "run.py"
     script.write_text(RUN, "utf-8")
     driver = subprocess.Popen(
-        [sys.executable, str(script), arm], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        text=True, start_new_session=True,
+        [sys.executable, str(script), arm, engine], text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert driver.stdout is not None
     assert driver.stdout.readline() == "starting\n"
@@ -67,7 +76,7 @@ def seconds_until_alone(driver: subprocess.Popen[str]) -> float:
     assert driver.stdout is not None
     driver.stdout.close()
     began = time.monotonic()
-    while (left := alive(driver.pid)) and time.monotonic() < began + 30:
+    while (left := alive(driver.pid)) and time.monotonic() < began + 10:
         time.sleep(0.02)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
@@ -79,7 +88,7 @@ def wait_for_a_worker(driver: subprocess.Popen[str]) -> None:
     while driver.poll() is None:
         for child in psutil.Process(driver.pid).children():
             with contextlib.suppress(psutil.Error):
-                if "popen_loky" in " ".join(child.cmdline()):
+                if "resource_tracker" not in " ".join(child.cmdline()):
                     return
 
 
@@ -97,6 +106,17 @@ def test_a_driver_that_is_killed_while_its_workers_start_leaves_no_process(
             time.sleep(0.3 * kill / kills)
         lived.append(seconds_until_alone(driver))
     print(f"{kills} kills, the others lived for at most {max(lived):.2f} s")
+
+
+@pytest.mark.parametrize("engine", ["spawn", "fork", "forkserver"])
+def test_the_processes_of_a_pool_that_the_run_made_end_with_the_driver(
+    engine: str, tmp_path: Path
+) -> None:
+    for seconds in (0.0, 0.7):
+        driver = started(tmp_path, "slow", engine)
+        wait_for_a_worker(driver)
+        time.sleep(seconds)
+        assert seconds_until_alone(driver) < 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends them with their parent")

@@ -9,7 +9,8 @@ import sys
 import traceback
 import warnings
 import zlib
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,13 @@ def assert_plain(text: str) -> None:
     assert not odd, text
 
 
-def forge_many(healthy: Path, folder: Path, cases: int, seed: int = 7) -> tuple[int, list[str]]:
+def forge_many(
+    healthy: Path,
+    folder: Path,
+    cases: int,
+    seed: int = 7,
+    measured: Callable[[int], AbstractContextManager[None]] = nullcontext,
+) -> tuple[int, list[str]]:
     """Forge a store many times. Return how many were refused, and what failed."""
     forger, data = Forger(np.random.default_rng(seed)), healthy.read_bytes()
     path, refused, failed = folder / "run.db", 0, list[str]()
@@ -76,7 +83,7 @@ def forge_many(healthy: Path, folder: Path, cases: int, seed: int = 7) -> tuple[
         path.write_bytes(data)
         forger.forge(path)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), measured(number):
                 warnings.simplefilter("ignore")
                 looked = refusal(lambda: shown(path))
                 went_on = refusal(lambda: run(cr.Store(path, check=False)).summary())
@@ -119,6 +126,22 @@ def test_a_forged_ticket_takes_no_time_and_no_memory(ticket: int, healthy: Path)
     forged(healthy, "outcomes", "ticket", ticket)
     for look in (lambda: shown(healthy), lambda: run(healthy).summary()):
         assert "impossible tickets" in str(refusal(look))
+
+
+@pytest.mark.parametrize(
+    "extra", ['{"d": [["arm", [{"d": [["a", 1]]}]]]}', '{"d": [["arm", ["x"]]]}']
+)
+def test_what_an_arm_cannot_learn_from_is_named(extra: str, healthy: Path) -> None:
+    with closing(sqlite3.connect(healthy)) as database:
+        query = "SELECT ticket, extremes, extra, drawn FROM details WHERE extra LIKE '%seen%'"
+        *_, (ticket, *_) = database.execute(query).fetchall()
+        database.execute(f"DELETE FROM outcomes WHERE ticket > {ticket}")
+        database.execute(f"DELETE FROM details WHERE ticket > {ticket}")
+        database.execute("DELETE FROM snapshots")
+        database.commit()
+    forged(healthy, "details", "extra", extra)
+    said = str(refusal(lambda: run(cr.Store(healthy, check=False)).summary()))
+    assert f"arm 'learner', ticket {ticket}: what is stored cannot be told again" in said
 
 
 def test_no_control_character_of_a_file_reaches_the_screen(healthy: Path) -> None:

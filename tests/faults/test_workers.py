@@ -72,16 +72,20 @@ class Nodes:
 
     def fill(self) -> None:
         """Return once two workers are there, and the scheduler knows of nobody else."""
+        self.start()
+        until = time.monotonic() + 300
+        while self._known() != set(self.running):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        """Start workers until there are two, and wait for none of them."""
         self.running = {n: node for n, node in self.running.items() if node.poll() is None}
         while len(self.running) < 2:
             self._started += 1
             name, quiet = f"node{self._started}", subprocess.DEVNULL
             command = [*self._command, name]
             self.running[name] = subprocess.Popen(command, stdout=quiet, stderr=quiet)
-        until = time.monotonic() + 300
-        while self._known() != set(self.running):
-            assert time.monotonic() < until
-            time.sleep(0.02)
 
     def _known(self) -> set[str]:
         return {one["name"] for one in self._client.scheduler_info()["workers"].values()}

@@ -121,7 +121,7 @@ class Ledger:
             if name != "origin" and not (fits and np.ndim(its) == np.ndim(mine)):
                 raise ValueError(f"not a ledger of {len(like)} arms: {name} is {its!r:.50}")
         if not 0 <= state["_leader"] < len(like):
-            raise ValueError(f"not a ledger of {len(like)} arms: arm {state['_leader']} leads")
+            raise ValueError(f"not a ledger of {len(like)} arms: {state['_leader']} leads")
         vars(ledger).update(state)
         ledger._ones.flags.writeable = False
         return ledger
@@ -364,8 +364,8 @@ class Ledger:
 
     def _allow_for_missed(self) -> None:
         """Raise the variances of arms that have missed something: see `variance`."""
-        s2 = self.sample_variance
-        self._variance = variance_with_missed(s2, self.mean, self.count[:, None])
+        n = self.count[:, None]
+        self._variance = variance_with_missed(self.sample_variance, self.mean, n)
 
     def _begin(self, origin: Floats, exponent: Ints) -> None:
         if self.origin is None:

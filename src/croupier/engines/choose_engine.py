@@ -68,9 +68,15 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
     if not hasattr(first, "submit"):
         raise PlanError(f"{wanted}, which returns {first!r}")
     spare = [first]
+
+    def hire() -> Executor:
+        made = spare.pop() if spare else factory()
+        steady: Executor = dask.steadied(concurrent_futures.ending_with_driver(made))
+        return steady
+
     return Staff(
-        _workers(first, workers), lambda: dask.steadied(spare.pop() if spare else factory()),
-        rehire=True, own=True, dismiss=concurrent_futures.dismiss, watch=dask.watch,
+        _workers(first, workers), hire, rehire=True, own=True,
+        dismiss=concurrent_futures.dismiss, watch=dask.watch,
     )  # fmt: skip
 
 

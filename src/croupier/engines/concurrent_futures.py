@@ -6,13 +6,15 @@ import os
 import signal
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
-__all__ = ["count", "dismiss", "let_go"]
+from croupier.engines.end_with_driver import begin_in_pool
+
+__all__ = ["count", "dismiss", "ending_with_driver", "let_go"]
 
 #: An idle process that was asked to end is killed after so many seconds.
 _GRACE: Final = 2.0
@@ -22,6 +24,19 @@ def count(executor: Any) -> int | None:
     """Return how many workers a pool of the standard library, or a similar pool, has."""
     workers = getattr(executor, "_max_workers", None)
     return workers if isinstance(workers, int) else None
+
+
+def ending_with_driver(executor: Executor) -> Executor:
+    """Return an executor whose processes end when this process is gone, as far as that can be.
+
+    The processes of the standard library hold both ends of the queue that they wait for, so they
+    would wait for ever. They take the first step from the executor, before any process has started.
+    """
+    pool: Any = executor  # what follows has no public name
+    if isinstance(executor, ProcessPoolExecutor) and not _processes(executor):
+        then, arguments = getattr(pool, "_initializer", None), getattr(pool, "_initargs", ())
+        pool._initializer, pool._initargs = begin_in_pool, (os.getpid(), then, arguments)
+    return executor
 
 
 def let_go(executor: Executor) -> None:

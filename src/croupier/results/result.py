@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -67,6 +67,7 @@ class Basis(NamedTuple):
     grounds: Grounds
     kind: str
     meaning: RowMeaning
+    run_id: str = ""
 
     @property
     def scale(self) -> Scale:
@@ -123,6 +124,15 @@ class Result:
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))
         freeze((self.value, self.stderr, *self.interval, self.agreement, *logs))
+
+    @property
+    def run_id(self) -> str:
+        """The random number of a stored run, in hexadecimal digits; empty without a store."""
+        return self.basis.run_id
+
+    def of_run(self, run_id: str) -> Result:
+        """Return the result of the stored run with this number."""
+        return replace(self, basis=self.basis._replace(run_id=run_id))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)

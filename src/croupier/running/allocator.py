@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, overload
 
 from numpy.typing import ArrayLike
@@ -16,6 +17,7 @@ from croupier.data.history import Rows
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.data.reduce_batch import chunks_of, outcome_of
+from croupier.engines.hold_interrupts import interrupts_held
 from croupier.errors import ArmError, PlanError
 from croupier.estimates.combiners import Combiner, Stratified, as_combiner, name_of
 from croupier.estimates.intervals import INTERVALS, FixedSize, Interval
@@ -191,9 +193,10 @@ class Allocator:
         if self._log is None:
             return table.ask(draws_left, cost_left)
         self._log.check_usable()
-        batch = table.ask(draws_left, cost_left)
-        if batch is not None:
-            self._log.asked(table)
+        with interrupts_held():
+            batch = table.ask(draws_left, cost_left)
+            if batch is not None:
+                self._log.asked(table)
         return batch
 
     def ask_lost(self, ticket: int) -> Batch:
@@ -240,8 +243,9 @@ class Allocator:
             return
         table.tickets.asked_for(batch)
         table.known.check_components(batch)
-        table.tell(self._log.keep(batch))
-        self._log.told(table, batch.ticket)
+        with interrupts_held():
+            table.tell(self._log.keep(batch))
+            self._log.told(table, batch.ticket)
 
     def _draws(self, values: ArrayLike | Draws | None, costs: ArrayLike | None) -> Draws:
         if isinstance(values, Draws):
@@ -275,6 +279,11 @@ class Allocator:
 
     # -- the store
 
+    @property
+    def store(self) -> Path | None:
+        """The file that the table survives in; None without a store."""
+        return None if self._log is None else self._log.path
+
     def close(self) -> None:
         """Close the store and free its lock. The result can still be read."""
         if self._log is not None:
@@ -294,7 +303,8 @@ class Allocator:
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
-        return self._read().result()
+        result = self._read().result()
+        return result if self._log is None else result.of_run(self._log.run_id)
 
     def snapshot(self) -> dict[str, Any] | None:
         """Return the whole state of the run except its history, for `go_on_from`."""

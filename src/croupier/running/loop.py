@@ -17,7 +17,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.plan import Plan
-from croupier.engines.hold_interrupts import held, interrupts_can_be_held
+from croupier.engines.hold_interrupts import interrupts_held, released
 from croupier.engines.perform import Engine, Serial
 from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
@@ -62,9 +62,7 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
                 engine.submit(asked)
             if not len(engine):
                 return stop or budget.unit
-            outcome = engine.next()
-            with held:
-                table.tell(outcome)
+            engine.tell(table, engine.next())
             progress = table.progress(engine.seconds)
             reason = rule(progress)
             stop = stop or reason
@@ -73,11 +71,10 @@ def loop(table: Table, engine: Recorded, budget: Budget, rule: Rule, watch: Watc
             if watch.due():
                 watch.update(progress, budget.spent(progress))
     except KeyboardInterrupt:
-        if not progress.draws:
-            raise
+        if not progress.draws or engine.behind(table):
+            raise  # nothing is known yet, or the store knows more than this table
         for outcome in engine.rest(GRACE, table.tickets.out):
-            with held:
-                table.tell(outcome)
+            engine.tell(table, outcome)
         return "interrupted"
 
 
@@ -95,20 +92,19 @@ def conduct(
     table = make(plan, settings.interval)
     if isinstance(table, Aimed):
         table.aim = settings.aim
-    with record or nullcontext():
+    with interrupts_held(), record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
             record.begin(table, learns, whole=settings.callback is not None)
         digest = getattr(table, "digest", None)
-        with (
-            closing(_engine(plan, arms, digest, staff)) as performing,
-            watching(settings.progress, plan.unit) as watch,
-            interrupts_can_be_held(),
-        ):
+        with released:
+            performing = _engine(plan, arms, digest, staff)
+        with closing(performing), watching(settings.progress, plan.unit) as watch:
             engine = Recorded(performing, record, time.perf_counter)
             if record is not None and record.check:
                 engine.before_new = lambda: check_arms(record, plan, arms, digest)
-            stopped = loop(table, engine, settings.budget, settings.rule(), watch)
+            with released:
+                stopped = loop(table, engine, settings.budget, settings.rule(), watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked more than once
         result = table.result()
@@ -118,6 +114,8 @@ def conduct(
             record.finish(table.interval, stopped, elapsed, said)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=_callers())
+    if record is not None:
+        result = result.of_run(record.run_id)
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
 
 

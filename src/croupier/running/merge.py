@@ -116,17 +116,19 @@ def _opened(run: Any, combine: Combiner | None) -> Result | StoredRun:
 
 
 def _check_copies(runs: Sequence[Result | StoredRun]) -> None:
-    """Refuse one stored run that is given twice, also as a copy of its store."""
-    seen: dict[str, str] = {}
-    for run in runs:
-        if not isinstance(run, StoredRun) or not run.status.run_id:
-            continue
-        if (first := seen.get(run.status.run_id)) is not None:
+    """Refuse one run that is given twice: as a result, in its store, or in a copy of its store."""
+    seen: dict[str | int, str] = {}
+    for number, run in enumerate(runs, 1):
+        if isinstance(run, StoredRun):
+            name, key = run.status.path, run.status.run_id or id(run)
+        else:
+            name, key = f"result {number}", run.run_id or id(run)
+        if (first := seen.get(key)) is not None:
             raise PlanError(
-                f"{first} and {run.status.path} hold the same run: one of them is a copy, and its "
-                "draws would be counted twice; give every run once"
+                f"{first} and {name} hold the same run, also if one of them is a copy or has more "
+                "draws, and its draws would be counted twice; give every run once"
             )
-        seen[run.status.run_id] = run.status.path
+        seen[key] = name
 
 
 def _check(results: Sequence[Result], same_seed: bool) -> None:

@@ -35,7 +35,8 @@ def play(
         draws: Budget in draws. You can also give `seconds` or `cost`.
         settings: The settings of this kind of table, as plain data. The plan records them.
         **options: Budgets, tolerances, ``rng=``, ``workers=``, ``store=`` and all other options of
-            `estimate`. An existing table has its own seed, width, confidence and clock.
+            `estimate`. An existing table has its own seed, width, confidence and clock, and its
+            own store if it was made with one.
 
     Returns:
         The result of the table, with the reason why the run stopped and with its time.
@@ -57,6 +58,8 @@ def play(
             f"table must be a kind of table or a table; {table!r} has no {', '.join(lacking)}"
         )
     own = {"rng", "width", "confidence", "clock"} & set(options)
+    if getattr(table, "store", None) is not None and options.get("store") is not None:
+        own.add("store")
     if own or settings is not None:
         given = ", ".join(sorted({*own, *([] if settings is None else ["settings"])}))
         raise PlanError(

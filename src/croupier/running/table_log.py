@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Collection
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
+from croupier.engines.hold_interrupts import interrupts_held
 from croupier.errors import PlanError, StoreError
 from croupier.tables.independent import IndependentArms
 
@@ -40,8 +42,9 @@ class TableLog:
     def begin(self, table: IndependentArms, learns: Collection[str]) -> None:
         """Lock the store, and bring a new table to where the stored one was."""
         try:
-            self._log.begin(table, learns)
-            self._restore(table)
+            with interrupts_held():
+                self._log.begin(table, learns)
+                self._restore(table)
         except BaseException:
             self.close()
             raise
@@ -66,7 +69,17 @@ class TableLog:
             told = (log.stored(batch.ticket) for batch in table.tickets.out)
             if (oldest := next((each for each in told if each is not None), None)) is None:
                 return
-            table.tell(oldest[0])
+            log.tell_again(table, oldest[0])
+
+    @property
+    def path(self) -> Path:
+        """Where the store is."""
+        return self._log.path
+
+    @property
+    def run_id(self) -> str:
+        """The random number of the run."""
+        return self._log.run_id
 
     def asked(self, table: IndependentArms) -> None:
         """Note which batches are out."""

@@ -18,7 +18,7 @@ import croupier
 from croupier.checks import choice
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
-from croupier.errors import CroupierWarning, PlanError, StoreError
+from croupier.errors import CroupierWarning, PlanError, StoreError, text_of
 from croupier.estimates.intervals import Interval
 from croupier.store.codec import NotPlainError, decoded, encoded, resembles
 from croupier.store.contents import (
@@ -46,6 +46,7 @@ from croupier.store.outcome_rows import Records, rows_of
 from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Snapped, Table
+from croupier.views.formats import printable
 
 __all__ = ["Log", "Store", "as_store"]
 
@@ -126,13 +127,15 @@ def _learned(interval: Interval, calls: Sequence[dict[str, Any]]) -> Interval:
 class Log:
     """The one writer of a store. As a context manager it closes the file and frees the lock.
 
-    `seconds` is the time that the run has taken in earlier calls.
+    `seconds` is the time that the run has taken in earlier calls. `run_id` is the random number of
+    the run, in hexadecimal digits.
     """
 
     def __init__(self, store: Store) -> None:
         self.path, self._durability = resolved(store.path), store.durability
         self.check = store.check
         self.seconds = 0.0
+        self.run_id = ""
         self._planned: Plan | None = None
         if self.path.exists():
             database = Database.read(self.path, thoroughly=False)
@@ -189,6 +192,7 @@ class Log:
             row = run_row(self.path, plan, learns, secrets.token_bytes(RUN_ID_BYTES))
             self._database = Database.create(self.path, self._durability, {"run": row})
             self._records, calls = Records.read([], plan, self._database.salt), []
+        self.run_id = self._database.run_id.hex()
         self._last = self._records.last
         self._new: set[int] = set()
         self._snapped = told
@@ -318,6 +322,23 @@ class Log:
         if ticket not in self._read_ahead:
             raise damaged(self.path, f"the outcome of ticket {ticket} has no details")
         return self._read_ahead[ticket], self._records.elapsed_at(row)
+
+    def tell_again(self, table: Table, outcome: Outcome) -> None:
+        """Tell a table a stored outcome, which an arm or a policy of the user's own may learn from.
+
+        What they cannot learn from was forged, or stored for other code of theirs.
+        """
+        try:
+            table.tell(outcome)
+        except Exception as error:
+            if isinstance(error, StoreError):
+                raise
+            raise StoreError(
+                f"{self.path}: arm {outcome.arm!r}, ticket {outcome.ticket}: what is stored cannot "
+                f"be told again, {type(error).__name__}: {printable(text_of(error))[:500]}; if the "
+                "code that learns from it was edited, use the code of the first call; if not, the "
+                "file is damaged: use a copy of it, or give another store= to start again"
+            ) from error
 
     # -- batches that are out, for a table that is asked and told by hand
 

@@ -142,6 +142,7 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             warnings = call["warnings"] if call and stopped else result.warnings
             # If no process writes the run and it has not ended, it was interrupted.
             why = stopped if stopped or owner else "interrupted"
+            result = result.of_run(database.run_id.hex())
             result = replace(result, stopped=why, seconds=seconds, warnings=tuple(warnings))
         status = Status(
             path=str(path),

@@ -102,6 +102,14 @@ class Recorded:
         self._batches.popleft()
         return outcome
 
+    def tell(self, table: Table, outcome: Outcome) -> None:
+        """Tell a table an outcome, as a whole."""
+        with held:
+            if self._log is None or self._log.stored(outcome.ticket) is None:
+                table.tell(outcome)
+            else:
+                self._log.tell_again(table, outcome)
+
     def rest(self, seconds: float, out: Iterable[Batch] = ()) -> Iterator[Outcome]:
         """Store all outcomes that are finished within `seconds`; return those that are `out`."""
         self._batches.clear()

@@ -36,8 +36,9 @@ _WAYS_OUT: Final = {
     sqlite3.SQLITE_PERM: _ELSEWHERE,
 }
 
-#: These errors of the disk are in the file itself: it is too short, or its folder is broken.
-_IN_THE_FILE: Final = (sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+#: The way out if the disk cannot read the file: then nobody knows what is safe.
+_READS: Final = (sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_CORRUPTFS)
+_UNREADABLE: Final = "check the disk and run the same call again, or use a copy of the file"
 
 #: What reading a forged file may raise besides sqlite's errors.
 _BROKEN: Final = (
@@ -70,9 +71,10 @@ def errors_named(path: Path, what: str) -> Iterator[None]:
         raise StoreError(f"{path} {what}: {error.strerror}; {way_out}") from error
     except sqlite3.OperationalError as error:
         kind, code = kind_of_error(error), getattr(error, "sqlite_errorcode", None)
-        if kind in _WAYS_OUT and code not in _IN_THE_FILE:
+        if kind in _WAYS_OUT and code != sqlite3.SQLITE_IOERR_SHORT_READ:  # the file is too short
+            way_out = _UNREADABLE if code in _READS else _WAYS_OUT[kind]
             raise StoreError(
-                f"{path} {what}: {error} ({error.sqlite_errorname}); {_WAYS_OUT[kind]}"
+                f"{path} {what}: {error} ({error.sqlite_errorname}); {way_out}"
             ) from error
         raise damaged(path, error) from error
     except _BROKEN as error:

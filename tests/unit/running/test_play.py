@@ -43,6 +43,21 @@ def test_an_allocator_that_is_played_to_a_tolerance_is_the_run_of_estimate(
     assert ours.stopped == theirs.stopped == "tolerance"
 
 
+def test_a_table_with_its_own_store_takes_no_other_store(
+    arms: dict[str, Any], tmp_path: Path
+) -> None:
+    path, other = tmp_path / "run.db", tmp_path / "other.db"
+    with cr.Allocator(list(arms), rng=7, store=path) as table:
+        assert table.store == path.resolve()
+        for store in (other, path, cr.Store(other)):
+            with pytest.raises(cr.PlanError, match="the table has its own store: leave this out"):
+                cr.play(table, arms, draws=100, store=store, progress=False)
+        result = cr.play(table, arms, draws=100, store=None, progress=False)
+    assert not other.exists()
+    assert cr.open_run(path).result().value == result.value
+    assert cr.Allocator(list(arms), rng=7).store is None
+
+
 def test_a_kind_is_played_by_its_name(arms: dict[str, Any]) -> None:
     family = cr.importance.Family.tilted(lambda x: x[:, 0] > 1.5, shifts=[0, 1, 2])
     settings = {

@@ -120,6 +120,18 @@ def test_a_table_that_learns_is_restored_from_a_snapshot(
     assert [batch.state for batch in table.out] == [batch.state for batch in whole.out]
 
 
+def test_a_table_is_made_again_from_its_store_alone(path: Path) -> None:
+    settings: dict[str, Any] = {"policy": "uniform", "width": 3, "unit": "cost", "batch": 5}
+    with cr.Allocator(["a", "b"], rng=7, store=path, **settings) as table:
+        out = [table.ask(), table.ask()]
+        table.tell(out[1], draws_of(out[1]), 2.0)
+    with cr.Allocator(cr.open_run(path).plan, store=path) as again:
+        assert again.plan == table.plan
+        assert again.out == (out[0],)
+        again.tell(again.ask_lost(0), draws_of(out[0]), 2.0)
+        assert again.result().draws == 10
+
+
 def test_another_plan_is_refused_and_the_store_is_free_again(path: Path) -> None:
     with cr.Allocator(["a", "b"], rng=7, store=path) as table:
         play(table, 5)
