@@ -53,10 +53,8 @@ class Ledger:
     an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
     discounts what is due to the call and not to the draw. For that, `pace` is an arm's least cost
     per draw in any batch, `telling` how many of its batches were long enough to tell the cost of a
-    draw. `calls` are its calls by size, from which `call_prices` learns what a call costs.
-
-    `first` is the number of draws that every arm got before anything was known about it: they do
-    not make an arm the leader.
+    draw. `calls` are its calls by size, from which `call_prices` learns what a call costs. The
+    `first` draws of an arm do not make it the leader.
     """
 
     def __init__(
@@ -155,8 +153,8 @@ class Ledger:
     def df(self) -> Floats:
         """Effective degrees of freedom of each sample variance, from a shrunk kurtosis.
 
-        Heavy tails make a variance harder to know: Var(s2)/V^2 is about (kurtosis - 1)/n, so
-        df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
+        Var(s2)/V^2 is about (kurtosis - 1)/n, so df = 2 (n - 1)/(kurtosis - 1): heavy tails make a
+        variance harder to know. The kurtosis is shrunk towards 5.
         """
         return self._df.copy()
 
@@ -364,8 +362,8 @@ class Ledger:
 
     def _allow_for_missed(self) -> None:
         """Raise the variances of arms that have missed something: see `variance`."""
-        n = self.count[:, None]
-        self._variance = variance_with_missed(self.sample_variance, self.mean, n)
+        s2, n = self.sample_variance, self.count[:, None]
+        self._variance = variance_with_missed(s2, self.mean, n)
 
     def _begin(self, origin: Floats, exponent: Ints) -> None:
         if self.origin is None:

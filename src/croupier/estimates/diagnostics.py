@@ -21,6 +21,9 @@ __all__ = ["agreement", "unnoticed", "warnings_of"]
 #: Below this p-value, the arms do not disagree by chance.
 _CLEARLY = 1e-3
 
+#: Fewer draws than this say nothing against another arm.
+_SOME = 8
+
 #: One draw that makes up this part of the estimated variance is too much.
 _ONE_DRAW = 0.05
 
@@ -210,14 +213,14 @@ def _flat(names: Sequence[str], ledger: Ledger, pooled: Pooled, weights: Floats)
 def _far_off(ledger: Ledger) -> list[int]:
     """Return the arms that are more than ten joint standard errors from the leader.
 
-    With two or three draws, that happens by chance, and more often among many arms. So Welch's t
-    must be clear as well.
+    With a few draws, that happens by chance: an arm is preferred because its draws are alike, and
+    among many arms some are. So an arm needs 8 draws, and Welch's t must be clear as well.
     """
     leader = ledger.leader
     if _is_alone(leader, ledger):
         return []
     error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
-    known = (error > 0) & (error[leader] > 0)
+    known = (error > 0) & (error[leader] > 0) & (ledger.count >= _SOME)[:, None]
     both = np.where(known, error + error[leader], 1.0)
     t = np.where(known, np.abs(ledger.mean - ledger.mean[leader]), 0.0) / np.sqrt(both)
     spread = np.square(error) / ledger.df + np.square(error[leader]) / ledger.df[leader]

@@ -14,7 +14,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Batching, Plan
-from croupier.policies.base import Play, objective_weights
+from croupier.policies.base import Play, objective_weights, price_of
 
 __all__ = ["audit_of", "audited"]
 
@@ -53,7 +53,7 @@ def audited(plan: Plan, ledger: Ledger, pending: Floats) -> Play | None:
     if not plan.audit or len(ledger) < 2 or ledger.fewest < max(plan.first, 2):
         return None
     leader = ledger.leader
-    price = ledger.price
+    price = price_of(plan, ledger)
     out = pending * price
     spent = ledger.spent + float(out.sum())
     others = ledger.preferred + out

@@ -82,7 +82,7 @@ def towards_stop(books: Books, tickets: Tickets, arm: int, size: int, growth: fl
     `growth` is the predicted need, as a share of the cost so far. The batches that may be out at
     once divide it among them, so that all workers are busy until the end.
     """
-    price = books.ledger.price
+    price = books.ledger.price_in(books.plan.share * books.ledger.spent)
     if growth >= 1 or not math.isfinite(price[arm]):
         return size  # the stop is far away, or nobody knows how much the batch would cost
     each = float(price[arm])
