@@ -9,19 +9,20 @@ import typer
 
 import croupier
 from croupier.cli.demo import demo
+from croupier.cli.init import init
 from croupier.cli.paper import paper
 from croupier.cli.policies import policies
+from croupier.cli.run import resume, run
 from croupier.cli.show import show
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, show, policies):
+for command in (run, init, resume, show, demo, policies):
     app.command()(command)
 app.add_typer(paper, name="paper")
 

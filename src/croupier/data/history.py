@@ -141,6 +141,11 @@ class History:
         """Copy the buffers that this view shares with its history, before rows are added."""
         self._batches, self._moments = self._batches.copy(), self._moments.copy()
 
+    @property
+    def measured(self) -> bool:
+        """Whether the costs are times that were measured."""
+        return self._measured
+
     def __len__(self) -> int:
         return self._rows
 
@@ -284,5 +289,6 @@ class History:
 def _latest(looks: Curve, rows: NDArray[np.int64]) -> Curve:
     """Return the last look at or before each of some rows; NaN before the first."""
     at = np.searchsorted(looks.row, rows, side="right") - 1
-    value, half = (np.where(at < 0, np.nan, each[at]) for each in (looks.value, looks.half_width))
+    value, half = looks.value[at], looks.half_width[at]
+    value[at < 0] = half[at < 0] = np.nan
     return Curve(rows, value, half)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+import croupier
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
@@ -19,6 +22,7 @@ from croupier.data.scale import Scale
 from croupier.errors import MissingExtraError, PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import Interval, half_width
+from croupier.results.as_json import plain_result, result_fields
 from croupier.results.rows import (
     ARM_COLUMNS,
     LOG_COLUMNS,
@@ -146,7 +150,7 @@ class Result:
     def __repr__(self) -> str:
         from croupier.views import table_content
 
-        return f"<Result {table_content.line(self.to_dict())}>"
+        return f"<Result {table_content.line(self.as_summary())}>"
 
     def __str__(self) -> str:
         return self.summary()
@@ -155,7 +159,7 @@ class Result:
         """Return the result as a plain text table."""
         from croupier.views import result_table
 
-        return result_table.text(self.to_dict())
+        return result_table.text(self.as_summary())
 
     def show(self) -> None:
         """Print the table: in colours in a terminal, in plain text elsewhere."""
@@ -166,12 +170,12 @@ class Result:
     def __rich__(self) -> Any:
         from croupier.views import result_table
 
-        return result_table.rich_table(self.to_dict())
+        return result_table.rich_table(self.as_summary())
 
     def _repr_html_(self) -> str:
         from croupier.views import result_table
 
-        return result_table.html(self.to_dict())
+        return result_table.html(self.as_summary())
 
     def plot(self, *, figure: Figure | None = None, component: int = 0) -> Figure:
         """Draw the estimate with its band, the share of each arm, and how good each arm is.
@@ -180,7 +184,7 @@ class Result:
         """
         from croupier.views import plots
 
-        return plots.plot(self.to_dict(), self._batches(), figure=figure, component=component)
+        return plots.plot(self.as_summary(), self._batches(), figure=figure, component=component)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else, and return its path.
@@ -192,7 +196,7 @@ class Result:
         from croupier.views import report
 
         runs = None if self.runs is None else asdict(self.runs)
-        page = report.page(self.to_dict(), self._batches(), asdict(self.plan), runs)
+        page = report.page(self.as_summary(), self._batches(), asdict(self.plan), runs)
         return report.write(path, page)
 
     def _batches(self) -> Batches:
@@ -209,8 +213,40 @@ class Result:
             half_width=curve.half_width,
         )
 
-    def to_dict(self) -> Summary:
-        """Return the result as plain data, ready for JSON except for NaN and infinity."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as strict JSON: the answer, the arms, the plan and the history.
+
+        NaN is None, and infinity is the text "inf" or "-inf". `from_dict` makes a result of it
+        again. Draws that the run kept are not in it. docs/json.md describes the fields.
+        """
+        return plain_result(self, croupier.__version__)
+
+    def to_json(self) -> str:
+        """Return `to_dict` as one line of JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Result:
+        """Return the result that `to_dict` has written.
+
+        It can be printed, plotted and merged like any other. Its history knows the estimates at
+        up to 200 batches, so `history.at` returns the last of these.
+
+        >>> import croupier as cr
+        >>> result = cr.estimate({"coin": lambda rng, n: rng.random(n) < 0.5}, draws=1000, rng=7)
+        >>> again = cr.Result.from_dict(result.to_dict())
+        >>> again.value == result.value, again.interval == result.interval
+        (True, True)
+        """
+        made = result_fields(data)
+        runs = made.pop("runs")
+        return cls(
+            **{**made, "basis": Basis(**made["basis"])},
+            runs=None if runs is None else Runs(**_runs(runs, made["history"].scalar)),
+        )
+
+    def as_summary(self) -> Summary:
+        """Return the result as the plain data that the views show."""
         low, high = self.interval
         summary: Summary = {
             "value": _plain(self.value),
@@ -313,6 +349,18 @@ def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
         np.where(infinite, -np.inf, log - known),
         np.where(infinite, np.inf, log + known),
     )
+
+
+def _runs(said: dict[str, Any], scalar: bool) -> dict[str, Any]:
+    """Return the fields of `Runs` with arrays for vectors."""
+    if scalar:
+        return {name: tuple(x) if isinstance(x, list) else x for name, x in said.items()}
+    agreement = None if said["agreement"] is None else np.array(said["agreement"], float)
+    arrays: dict[str, Any] = {"agreement": agreement}
+    for name in ("values", "stderrs", "log_values", "log_stderrs"):
+        each = said[name]
+        arrays[name] = None if each is None else tuple([np.array(x, float) for x in each])
+    return {**said, "seeds": tuple(said["seeds"]), **arrays}
 
 
 def _summary(row: ArmRow) -> ArmSummary:
