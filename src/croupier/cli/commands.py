@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import croupier
+from croupier.cli.ask_tell import ask, tell
 from croupier.cli.demo import demo
 from croupier.cli.init import init
 from croupier.cli.paper import paper
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, init, resume, show, demo, policies):
+for command in (run, init, resume, show, ask, tell, demo, policies):
     app.command()(command)
 app.add_typer(paper, name="paper")
 

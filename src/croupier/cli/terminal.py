@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from croupier.results.result import Result
 
 __all__ = [
+    "NOTHING_LEFT",
     "NOT_PRECISE",
+    "WAIT",
     "bar_or_lines",
     "errors_in_one_line",
     "print_answer",
@@ -47,6 +49,10 @@ class Plotted(Protocol):
 
 #: The exit code of a run whose budget was used up before its tolerance was reached.
 NOT_PRECISE: Final = 3
+
+#: The exit codes of an ask that has no batch: an older ticket is out, or the budget is used up.
+WAIT: Final = 4
+NOTHING_LEFT: Final = 5
 
 #: An interrupted run has this many seconds to end; its store is complete at any time.
 _GRACE = 10.0
