@@ -15,6 +15,7 @@ from croupier.errors import PlanError
 __all__ = [
     "Range",
     "choice",
+    "component_names",
     "count_of",
     "fraction_of",
     "known_settings",
@@ -41,6 +42,19 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
     if not value:
         raise PlanError("there are no arms: give at least one")
     unique_names(value)
+    return tuple(value)
+
+
+def component_names(value: object) -> tuple[str, ...]:
+    """Return the names of the components of a vector: strings, no two equal.
+
+    >>> component_names(["price", "delta"])
+    ('price', 'delta')
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise PlanError(f"names must be a sequence, one name per component, got {value!r}")
+    if not all(isinstance(name, str) for name in value) or len({*value}) < len(value):
+        raise PlanError(f"names must be different strings, one per component, got {value!r}")
     return tuple(value)
 
 

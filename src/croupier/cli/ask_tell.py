@@ -8,12 +8,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import numpy as np
 import typer
 from rich.console import Console
 
-from croupier.arms.program_answers import Answer, Output, draws_of
-from croupier.arms.program_process import ProgramError
 from croupier.checks import choice, count_of
 from croupier.cli import options as opt
 from croupier.cli.terminal import NOTHING_LEFT, WAIT, errors_in_one_line, print_answer
@@ -141,7 +138,7 @@ def _print(batch: Batch, seed_bits: int, as_json: bool) -> None:
     rng, left = batch.rng(), batch.size
     while left:
         size = min(left, batch.chunk)
-        seed = int(rng.integers(2**seed_bits, dtype=np.uint64))
+        seed = int(rng.integers(2**seed_bits, dtype="uint64"))
         said = {"ticket": batch.ticket, "size": size, "seed": seed, "arm": batch.arm}
         typer.echo(json.dumps(said) if as_json else " ".join(map(str, said.values())))
         left -= size
@@ -171,6 +168,8 @@ def tell(
     ./simulate 100 1234 | croupier tell run.db 3 -
     """
     with errors_in_one_line():
+        from croupier.arms.program_answers import Output
+
         choice("format", output, Output)
         said = _read(values)
         if not path.exists():
@@ -200,6 +199,9 @@ def _read(values: str) -> bytes:
 
 def _draws(table: Allocator, batch: Batch, said: bytes, output: Any) -> tuple[Any, Any]:
     """Return the values of a batch, and their costs if the budget is a cost."""
+    from croupier.arms.program_answers import Answer, draws_of
+    from croupier.arms.program_process import ProgramError
+
     costs = table.plan.unit != "draws"
     components: int | None = None
     if output == "lines":

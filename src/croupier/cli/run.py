@@ -114,6 +114,7 @@ def _planned(plan: Any) -> dict[str, Any]:
     """Return the options of a run that its plan has already decided."""
     names = ("confidence", "log", "batch", "keep_values", "clock", "objective", "width", "seed")
     planned = {name: getattr(plan, name) for name in names}
+    planned["names"] = plan.components
     planned["policy"] = dict(plan.policy)
     if plan.table == "independent":
         planned["combine"] = plan.combine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from croupier.data.batch_moments import FLAT
 from croupier.data.draws import Floats, Outcome
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic, exp
-from croupier.errors import PlanError
+from croupier.errors import MissingExtraError, PlanError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["BATCH", "Curve", "History", "LookBack", "Rows"]
 
@@ -185,6 +188,25 @@ class History:
     def draws(self) -> NDArray[np.int64]:
         """The number of draws after each batch."""
         return np.cumsum(self.size)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: ticket, arm (its name), size, batch_cost, cost, draws."""
+        return {
+            "ticket": self.ticket,
+            "arm": np.array(self.names, object)[self.arm],
+            "size": self.size,
+            "batch_cost": self.batch_cost,
+            "cost": self.cost,
+            "draws": self.draws,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the history as a DataFrame, one row per batch, indexed by ticket."""
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
+        return pd.DataFrame(self.columns()).set_index("ticket")
 
     def values(self, name: str) -> Floats | None:
         """Return every draw of one arm in ticket order, if the run kept them."""

@@ -19,19 +19,12 @@ from croupier.data.ledger import Ledger
 from croupier.data.log_scale import exp, log_of, relative
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
-from croupier.errors import MissingExtraError, PlanError
+from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import Interval, half_width
+from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields
-from croupier.results.rows import (
-    ARM_COLUMNS,
-    LOG_COLUMNS,
-    WIDE,
-    ArmRow,
-    ArmRows,
-    RowMeaning,
-    freeze,
-)
+from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
 from croupier.views.summary import ArmSummary, Batches, RowWords, Summary
 
 if TYPE_CHECKING:
@@ -269,6 +262,8 @@ class Result:
             "table": self.plan.table,
             "rows": cast(RowWords, asdict(self.basis.meaning)),
         }
+        if self.plan.components is not None:
+            summary["components"] = list(self.plan.components)
         if self.log_interval is not None:
             log_low, log_high = self.log_interval
             summary["log"] = {
@@ -286,55 +281,19 @@ class Result:
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
         return summary
 
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The names of the components of a vector: those of `names=`, or 0, 1, 2, ..."""
+        names = self.plan.components
+        return names or tuple(map(str, range(np.size(self.value))))
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the arms as a DataFrame, one row each, indexed by name; NaN means not known."""
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
-        frame = pd.DataFrame({column: self._cells(column) for column in self._columns()})
-        return frame.set_index("name")
+        return frames.arm_frame(self)
 
     def to_xarray(self) -> xr.Dataset:
         """Return estimate and arms as a Dataset over `arm` (and `component` for vectors)."""
-        try:
-            import xarray as xr
-        except ModuleNotFoundError:
-            raise MissingExtraError("to_xarray needs", "xarray", "xarray") from None
-        component = () if self.history.scalar else ("component",)
-        low, high = self.interval
-        data = {
-            "value": (component, np.array(self.value)),
-            "stderr": (component, np.array(self.stderr)),
-            "low": (component, np.array(low)),
-            "high": (component, np.array(high)),
-        }
-        if self.log_interval is not None:
-            log_low, log_high = self.log_interval
-            data["log_value"] = (component, np.array(self.log_value))
-            data["log_stderr"] = (component, np.array(self.log_stderr))
-            data["log_low"] = (component, np.array(log_low))
-            data["log_high"] = (component, np.array(log_high))
-        for column in self._columns()[1:]:
-            wide = component if column in WIDE else ()
-            name = f"arm_{column}" if column in data else column  # "stderr" is the estimate's
-            data[name] = (("arm", *wide), np.array(self._cells(column)))
-        attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
-        names = [row.name for row in self.arms]
-        return xr.Dataset(data, coords={"arm": names}, attrs=attributes)
-
-    def _columns(self) -> tuple[str, ...]:
-        if self.log_interval is None:
-            return ARM_COLUMNS
-        first = ARM_COLUMNS.index("weight") + 1  # first the logs: `mean` may not fit into a double
-        return (*ARM_COLUMNS[:first], *LOG_COLUMNS, *ARM_COLUMNS[first:])
-
-    def _cells(self, column: str) -> list[Any]:
-        """Return one column of the arms, with NaN for what is not known."""
-        wide = column in WIDE and not self.history.scalar
-        missing = np.full(np.shape(self.value), np.nan) if wide else np.nan
-        cells = (getattr(row, column) for row in self.arms)
-        return [missing if cell is None else cell for cell in cells]
+        return frames.dataset(self)
 
 
 def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:

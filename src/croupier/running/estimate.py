@@ -43,6 +43,7 @@ class Dealing:
     log: bool = False
     batch: Batching = "growing"
     keep_values: bool = False
+    names: Sequence[str] | None = None
     table: Mapping[str, Any] | None = None
 
 
@@ -63,6 +64,7 @@ def estimate(
     batch: Batching = "growing",
     clock: Clock = "wall",
     keep_values: bool = False,
+    names: Sequence[str] | None = None,
     rng: RandomLike = None,
     workers: int | None = None,
     executor: ExecutorLike | None = None,
@@ -101,6 +103,7 @@ def estimate(
             call costs far more than a draw.
         clock: What measures costs in seconds: "wall" or "cpu". The deadline is always wall.
         keep_values: Keep every draw, in ``result.arms[name].values``.
+        names: The names of the components of a vector, for tables, data frames and JSON.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
         workers: The number of processes that draw. By default, the arms draw in this process.
         executor: Draws instead of these processes: an executor of ``concurrent.futures`` (threads,
@@ -144,7 +147,7 @@ def estimate(
         progress=progress,
         callback=callback,
     )
-    dealing = Dealing(policy, combine, objective, log, batch, keep_values)
+    dealing = Dealing(policy, combine, objective, log, batch, keep_values, names)
     return deal(named, settings, dealing)
 
 
@@ -170,6 +173,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
         bounds=tuple([arm.bounds for arm in arms]),
         cost_bounds=tuple([arm.cost_bounds for arm in arms]),
         log=dealing.log,
+        components=dealing.names,
         **(dealing.table or {}),
     )
     learners = {str(arm.name): arm.learner for arm in arms if arm.learner is not None}

@@ -95,7 +95,8 @@ def conduct(
     with record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
-            record.begin(table, learns, whole=settings.callback is not None)
+            whole, limits = settings.callback is not None, settings.limits(staff)
+            record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
         with (
             closing(_engine(plan, arms, digest, staff)) as performing,

@@ -63,6 +63,7 @@ class ArmOptions(Options, total=False):
     log: bool
     batch: Batching
     keep_values: bool
+    names: Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,15 @@ class RunSettings:
         if self.anytime:
             return Anytime()
         return ManyLooks() if self.tolerance.given else FixedSize()
+
+    def limits(self, staff: Staff | None) -> dict[str, float]:
+        """Return the budget, the tolerance and the number of workers, as far as they are given."""
+        said = {
+            **vars(self.budget),
+            **vars(self.tolerance),
+            "workers": None if staff is None else staff.workers,
+        }
+        return {name: limit for name, limit in said.items() if limit is not None}
 
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""

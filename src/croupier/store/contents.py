@@ -22,6 +22,7 @@ from croupier.store.store_errors import all_is_damage
 from croupier.views.formats import printable
 
 __all__ = [
+    "LIMITS",
     "calls_in",
     "contents_in",
     "contents_of",
@@ -36,6 +37,9 @@ __all__ = [
 
 #: A file may hold any number. A plan has at most these.
 _MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
+
+#: The budget and the tolerance of a call, and its number of workers, as far as they were given.
+LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -114,7 +118,9 @@ def _call(call: Any) -> dict[str, Any]:
     shown = {name: printable(call[name]) for name in ("began", "host")}
     stopped = None if call["stopped"] is None else printable(call["stopped"])
     said = [printable(warning) for warning in call["warnings"]]
-    more = {**shown, "stopped": stopped, "warnings": said, "out": out}
+    limits = {name: float(call.get("limits", {}).get(name, math.nan)) for name in LIMITS}
+    known = {name: limit for name, limit in limits.items() if 0 <= limit < math.inf}
+    more = {**shown, "stopped": stopped, "warnings": said, "out": out, "limits": known}
     return {**{name: call[name] for name in kinds}, **more}
 
 

@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -136,7 +136,7 @@ class Log:
     # -- the plan
 
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
-        """Return the plan, with the seed and the width of the store if they were not given.
+        """Return the plan, with seed, width and names of the store if they were not given.
 
         The number of first draws is always that of the store: it depends on the budget, which is
         not part of the plan.
@@ -148,15 +148,24 @@ class Log:
             first=known.first,
             seed=plan.seed if seed else known.seed,
             width=plan.width if width else known.width,
+            components=plan.components or known.components,
         )
 
     # -- begin and end
 
-    def begin(self, table: Table, learns: Collection[str] = (), *, whole: bool = False) -> None:
+    def begin(
+        self,
+        table: Table,
+        learns: Collection[str] = (),
+        *,
+        whole: bool = False,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
         """Lock the store, make it if it is new, and restore a table from its last snapshot.
 
         `learns` has the names of the arms that learn. With `whole`, no snapshot is used: every
-        outcome is told again.
+        outcome is told again. `limits` has the budget and the tolerance of this call, for those
+        who look at the store.
         """
         plan = table.plan
         self._lock.take()
@@ -190,6 +199,7 @@ class Log:
             "seconds": self.seconds,
             "warnings": [],
             "out": calls[-1]["out"] if calls else [],
+            "limits": dict(limits or {}),
         }
         self._write_call()
 

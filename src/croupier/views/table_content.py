@@ -126,6 +126,8 @@ def _took(summary: Summary) -> str:
     text = formats.count(summary["draws"], "draw")
     if summary["unit"] == "cost":
         text += f" at a cost of {formats.compact(summary['cost'])}"
+    if summary["stopped"] is None and not summary["seconds"] and "runs" not in summary:
+        return f"{text} so far, told by hand"  # nobody knows when the draws were made
     text += f" in {formats.duration(summary['seconds'])}"
     if summary["unit"] == "seconds":
         text += f" ({formats.duration(summary['cost'])} inside the arms)"
@@ -156,13 +158,13 @@ def agreements(summary: Summary) -> dict[str, str]:
     """
     tested = {}
     if len(summary["arms"]) > 1 and summary["rows"]["untested"] is None:
-        tested["arms"] = _agreement(summary["agreement"])
+        tested["arms"] = _agreement(summary["agreement"], summary.get("components"))
     if "runs" in summary:
-        tested["runs"] = _agreement(summary["runs"]["agreement"])
+        tested["runs"] = _agreement(summary["runs"]["agreement"], summary.get("components"))
     return tested
 
 
-def _agreement(agreement: float | list[float] | None) -> str:
+def _agreement(agreement: float | list[float] | None, names: list[str] | None) -> str:
     values = components(agreement)  # None becomes NaN
     tested = [(p, i) for i, p in enumerate(values) if not math.isnan(p)]
     if not tested:
@@ -170,7 +172,13 @@ def _agreement(agreement: float | list[float] | None) -> str:
     p, i = min(tested)
     if len(values) == 1:
         return formats.p_value(p)
-    return f"smallest {formats.p_value(p)} (component {i} of {len(values)})"
+    which = f"component {i} of {len(values)}" if names is None else formats.shorten(names[i], 60)
+    return f"smallest {formats.p_value(p)} ({which})"
+
+
+def _component_names(summary: Summary, d: int) -> list[str]:
+    names = summary.get("components") or list(map(str, range(d)))
+    return [formats.shorten(name, 60) for name in names]
 
 
 def _prefix(summary: Summary) -> str:
@@ -197,10 +205,11 @@ def _components(summary: Summary, most: int) -> list[Column]:
     """Return the first components of a vector, one per row."""
     rows = _estimates(summary)
     shown, more = rows[:most], len(rows) - most
+    names = _component_names(summary, len(rows))
     end = [f"... {more:,} more"] if more > 0 else []
     blank = [""] * len(end)
     return [
-        Column("component", [*map(str, range(len(shown))), *end], right=False, rest=more > 0),
+        Column("component", [*names[: len(shown)], *end], right=False, rest=more > 0),
         Column(
             "log of estimate" if "log" in summary else "estimate",
             [estimate for estimate, _ in shown] + blank,
