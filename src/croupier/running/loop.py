@@ -88,6 +88,7 @@ def conduct(
     staff: Staff | None,
 ) -> Result:
     """Play the table that `make` makes from a plan and an interval, with store and workers."""
+    watched = watching(settings.progress, plan.unit)  # its clock starts with the call
     record = None if settings.store is None else _log(settings)
     if record is not None:
         plan = record.plan_for(plan, seed=settings.seeded, width=settings.width is not None)
@@ -100,7 +101,7 @@ def conduct(
         digest = getattr(table, "digest", None)
         with (
             closing(_engine(plan, arms, digest, staff)) as performing,
-            watching(settings.progress, plan.unit) as watch,
+            watched as watch,
             interrupts_can_be_held(),
         ):
             engine = Recorded(performing, record, time.perf_counter)
