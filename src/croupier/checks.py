@@ -62,7 +62,10 @@ def unique_names(names: Sequence[str]) -> None:
     """Refuse two arms with the same name."""
     if len(set(names)) < len(names):
         name, times = Counter(names).most_common(1)[0]
-        raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
+        raise PlanError(
+            f"{times} arms are named {name!r}: give each its own name, in a mapping "
+            "{'one': f, 'two': g}, or with cr.Arm(f, name='one')"
+        )
 
 
 def choice(name: str, value: object, allowed: Any) -> None:
@@ -72,6 +75,14 @@ def choice(name: str, value: object, allowed: Any) -> None:
 
 
 _options = cache(get_args)
+
+
+#: What other libraries call our arguments.
+_ELSEWHERE = {
+    "seed": "rng", "random_state": "rng", "n": "draws", "samples": "draws", "n_samples": "draws",
+    "time": "seconds", "budget": "seconds", "n_jobs": "workers", "processes": "workers",
+    "tol": "rtol", "epsrel": "rtol", "epsabs": "atol", "level": "confidence",
+}  # fmt: skip
 
 
 def known_settings(function: str, given: Collection[str], known: Collection[str]) -> None:
@@ -85,7 +96,8 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
         if name not in known:
             from difflib import get_close_matches
 
-            like = get_close_matches(name, known, n=1)
+            usual = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+            like = usual or get_close_matches(name, known, n=1)
             hint = f": did you mean {like[0]!r}?" if like else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 

@@ -170,7 +170,7 @@ def _within(values: Floats, bounds: Range, arm: str, ticket: int) -> None:
     low, high = bounds
     if values.min() < low or values.max() > high:
         value = values.min() if values.min() < low else values.max()
-        message = f"returned {value}, outside of its bounds {bounds}: fix the arm or the bounds"
+        message = f"returned {value:.9g}, outside of its bounds {bounds}: fix the arm or the bounds"
         raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
 

@@ -23,6 +23,7 @@ from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
+from croupier.running.deferred_engine import Deferred
 from croupier.running.settings import Budget, RunSettings, Tolerance
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
@@ -99,12 +100,20 @@ def conduct(
             whole, limits = settings.callback is not None, settings.limits(staff)
             record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
+        performing: Engine
+        timer = time.perf_counter
+        if staff is not None and record is not None and record.cost > 0:
+            # If everything is stored, no worker is needed.
+            performing = Deferred(lambda: _engine(plan, arms, digest, staff), time.perf_counter)
+            timer = performing.timer
+        else:
+            performing = _engine(plan, arms, digest, staff)
         with (
-            closing(_engine(plan, arms, digest, staff)) as performing,
+            closing(performing),
             watched as watch,
             interrupts_can_be_held(),
         ):
-            engine = Recorded(performing, record, time.perf_counter)
+            engine = Recorded(performing, record, timer)
             if record is not None and record.check:
                 engine.before_new = lambda: check_arms(record, plan, arms, digest)
             stopped = loop(table, engine, settings.budget, settings.rule(), watch)
@@ -157,9 +166,11 @@ def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
     if not tolerance.rtol or tolerance.atol or not around_zero:
         return []
+    ends = np.column_stack((np.ravel(low), np.ravel(high)))
+    first, last = ends[int(np.argmax((ends[:, 0] <= 0) & (ends[:, 1] >= 0)))]
     return [
-        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {low} to "
-        f"{high}) and may never be reached: give atol= too"
+        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
+        f"{last:.3g}) and may never be reached: give atol= too"
     ]
 
 

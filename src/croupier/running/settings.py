@@ -7,6 +7,7 @@ stops, which processes draw, where it is stored and how its progress is shown.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from croupier.arms.base import Arm
 from croupier.checks import count_of, known_settings, positive
 from croupier.data.plan import Batching, Clock, Plan, Unit
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.intervals import Anytime, FixedSize, Interval, ManyLooks
 from croupier.running.stopping import (
     Rule,
@@ -253,4 +254,12 @@ def _budget(draws: float | None, seconds: float | None, cost: float | None) -> B
 
 
 def _tolerance(name: str, value: float | None) -> float | None:
-    return None if value is None else positive(name, value, zero=True)
+    tolerance = None if value is None else positive(name, value, zero=True)
+    if name == "rtol" and tolerance is not None and tolerance >= 1:
+        warnings.warn(
+            f"rtol={tolerance:g} is {100 * tolerance:g} % of the value: almost any run is so "
+            f"precise; for {tolerance:g} % give rtol={tolerance / 100:g}",
+            CroupierWarning,
+            stacklevel=5,
+        )
+    return tolerance

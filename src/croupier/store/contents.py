@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from itertools import islice
@@ -193,7 +194,7 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
                 arms, before or [None] * len(arms), after or [None] * len(arms), strict=True
             )
             found += [
-                f"{_PER_ARM[field]} of arm {arm!r}: {one!r} -> {other!r}"
+                f"{_PER_ARM[field]} of arm {arm!r}: {_changed(one, other)}"
                 for arm, one, other in pairs
                 if one != other
             ]
@@ -204,6 +205,15 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         elif field not in _PER_ARM:
             found.append(f"{field}: {before!r} -> {after!r}")
     return [printable(line) for line in found]
+
+
+def _changed(before: Any, after: Any) -> str:
+    """Return how two versions differ; the versions of `evidence` begin with a hash of the model."""
+    said = f"{before!r} -> {after!r}"
+    models = [re.match(r"[0-9a-f]{12}\b", str(version)) for version in (before, after)]
+    if all(models) and models[0][0] != models[1][0]:  # type: ignore[index]
+        return f"the model has changed, its likelihood, prior or data ({said})"
+    return said
 
 
 def _settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from croupier.views import formats
 from croupier.views.summary import components
 
-__all__ = ["Standing", "estimate_line", "spent_line", "standing_line"]
+__all__ = ["estimate_line", "spent_line", "standing_line"]
 
 
 class Standing(Protocol):

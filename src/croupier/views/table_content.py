@@ -11,7 +11,7 @@ import numpy as np
 from croupier.views import formats
 from croupier.views.summary import ArmSummary, Summary, components
 
-__all__ = ["Column", "Content", "agreements", "content", "fit", "line"]
+__all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
@@ -119,6 +119,19 @@ def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
             names = [formats.shorten(name, room) for name in kept[0].cells]
             return [replace(kept[0], cells=names), *kept[1:]]
         kept.remove(given_up)
+
+
+def fit_all(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """Return the columns in one table or two: what does not fit comes below, with the names.
+
+    >>> columns = [Column("arm", ["a"]), Column("x", ["2" * 9], optional=1)]
+    >>> [[column.title for column in part] for part in fit_all(columns, 8)]
+    [['arm'], ['arm', 'x']]
+    """
+    first = fit(columns, width)
+    shown = {column.title for column in first}
+    rest = [replace(column, optional=0) for column in columns if column.title not in shown]
+    return [first, fit([columns[0], *rest], width)] if rest else [first]
 
 
 def _took(summary: Summary) -> str:
