@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from croupier import importance, policies, simulator
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
+    from croupier.arms.programs import Program
     from croupier.data.draws import Batch, Draws, Outcome
     from croupier.data.plan import Plan
     from croupier.errors import (
@@ -56,6 +57,7 @@ __all__ = [
     "Outcome",
     "Plan",
     "PlanError",
+    "Program",
     "Progress",
     "Result",
     "Store",
@@ -80,6 +82,7 @@ __all__ = [
 _HOMES = {
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
+    "arms.programs": ("Program",),
     "data.draws": ("Batch", "Draws", "Outcome"),
     "data.plan": ("Plan",),
     "errors": (

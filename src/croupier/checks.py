@@ -15,6 +15,7 @@ from croupier.errors import PlanError
 __all__ = [
     "Range",
     "choice",
+    "component_names",
     "count_of",
     "fraction_of",
     "known_settings",
@@ -45,11 +46,27 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def component_names(value: object) -> tuple[str, ...]:
+    """Return the names of the components of a vector: strings, no two equal.
+
+    >>> component_names(["price", "delta"])
+    ('price', 'delta')
+    """
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise PlanError(f"names must be a sequence, one name per component, got {value!r}")
+    if not all(isinstance(name, str) for name in value) or len({*value}) < len(value):
+        raise PlanError(f"names must be different strings, one per component, got {value!r}")
+    return tuple(value)
+
+
 def unique_names(names: Sequence[str]) -> None:
     """Refuse two arms with the same name."""
     if len(set(names)) < len(names):
         name, times = Counter(names).most_common(1)[0]
-        raise PlanError(f"{times} arms are named {name!r}: every arm needs its own name")
+        raise PlanError(
+            f"{times} arms are named {name!r}: give each its own name, in a mapping "
+            "{'one': f, 'two': g}, or with cr.Arm(f, name='one')"
+        )
 
 
 def choice(name: str, value: object, allowed: Any) -> None:
@@ -59,6 +76,14 @@ def choice(name: str, value: object, allowed: Any) -> None:
 
 
 _options = cache(get_args)
+
+
+#: What other libraries call our arguments.
+_ELSEWHERE = {
+    "seed": "rng", "random_state": "rng", "n": "draws", "samples": "draws", "n_samples": "draws",
+    "time": "seconds", "budget": "seconds", "n_jobs": "workers", "processes": "workers",
+    "tol": "rtol", "epsrel": "rtol", "epsabs": "atol", "level": "confidence",
+}  # fmt: skip
 
 
 def known_settings(function: str, given: Collection[str], known: Collection[str]) -> None:
@@ -72,7 +97,8 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
         if name not in known:
             from difflib import get_close_matches
 
-            like = get_close_matches(name, known, n=1)
+            usual = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+            like = usual or get_close_matches(name, known, n=1)
             hint = f": did you mean {like[0]!r}?" if like else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
 

@@ -82,11 +82,11 @@ class CroupierWarning(UserWarning):
 def text_of(thing: object, show: Callable[[Any], object] = str) -> str:
     """Return the text of an error or a value; its class if it raises instead of saying.
 
-    >>> text_of(OSError("disk full"))
-    'disk full'
+    >>> text_of(OSError("disk full")), text_of(StopIteration())
+    ('disk full', '(without a message)')
     """
     try:
-        return str(show(thing))
+        return str(show(thing)) or "(without a message)"
     except Exception:  # an object may raise anything when it is printed
         return f"<{type(thing).__name__} without a text>"
 

@@ -1,8 +1,8 @@
 """Every code block in the documentation runs as it is pasted.
 
-The ``python`` blocks of a file, and the lines ``$ croupier ...`` of its ``console`` blocks, run
-from top to bottom in one namespace and one empty folder. To leave a block out, put
-``<!-- not run: the reason -->`` on the line before it.
+The ``python`` blocks of a file, and the lines ``$ croupier ...`` and ``$ echo ...`` of its
+``console`` blocks, run from top to bottom in one namespace and one empty folder. To leave a block
+out, put ``<!-- not run: the reason -->`` on the line before it.
 """
 
 import os
@@ -64,7 +64,7 @@ def run_python(page: Path, block: Block, namespace: dict[str, object]) -> None:
 
 def run_console(block: Block) -> None:
     for command in block.code.replace("\\\n", " ").splitlines():
-        if command.startswith("$ croupier"):
+        if command.startswith(("$ croupier", "$ echo")):
             done = subprocess.run(command[2:], shell=True, capture_output=True, text=True)
             assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 

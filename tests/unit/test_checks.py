@@ -79,7 +79,7 @@ def test_names_are_strings_and_no_two_alike() -> None:
             names_of("names", bad)
     with pytest.raises(PlanError, match=r"^there are no arms"):
         names_of("names", [])
-    with pytest.raises(PlanError, match=r"^3 arms are named 'a': every arm needs its own name$"):
+    with pytest.raises(PlanError, match=r"^3 arms are named 'a': give each its own name"):
         names_of("names", ["a", "b", "a", "a"])
 
 

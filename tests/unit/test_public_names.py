@@ -15,8 +15,8 @@ import croupier as cr
 
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
-    "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Progress",
-    "Result", "Store", "StoreError", "Table", "__version__", "estimate", "evidence",
+    "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "estimate", "evidence",
     "importance", "merge", "open_run", "play", "policies", "scalar", "simulate", "simulator",
     "stratify",
 }  # fmt: skip

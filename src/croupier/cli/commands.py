@@ -8,20 +8,30 @@ from typing import Annotated
 import typer
 
 import croupier
+from croupier.cli.ask_tell import ask, tell
+from croupier.cli.compare import compare
 from croupier.cli.demo import demo
+from croupier.cli.init import init
 from croupier.cli.paper import paper
 from croupier.cli.policies import policies
+from croupier.cli.run import resume, run
+from croupier.cli.serve import serve
 from croupier.cli.show import show
+from croupier.cli.stored import export, merge, report
+from croupier.cli.watch import watch
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, show, policies):
+_COMMANDS = (
+    run, init, compare, resume, show, watch, serve, report, merge, export, ask, tell, demo,
+    policies,
+)  # fmt: skip
+for command in _COMMANDS:
     app.command()(command)
 app.add_typer(paper, name="paper")
 

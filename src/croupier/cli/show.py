@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 
 import croupier
-from croupier.cli.terminal import errors_in_one_line, print_result, write_page
+from croupier.cli import options as opt
+from croupier.cli.terminal import errors_in_one_line, print_answer, print_result, write_page
 
 __all__ = ["show"]
 
@@ -28,12 +29,22 @@ def show(
             help="A Python module that registers the kind of table of the run, if it is your own.",
         ),
     ] = None,
+    as_json: opt.Json = False,
 ) -> None:
-    """Show a stored run: how far it is, whether it is still running, and its result so far."""
+    """Show a stored run: how far it is, whether it is still running, and its result so far.
+
+    Examples:
+    croupier show run.db
+
+    croupier show run.db --json
+    """
     console = Console(highlight=False)
     with errors_in_one_line():
         _load(modules or [])
         run = croupier.open_run(path)
+        if as_json:
+            print_answer(console, run.result(), as_json=True)
+            return
         console.print(str(run.status), markup=False, soft_wrap=True)
         if run.status.tickets:
             console.print()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import typer
 from rich.console import Console
@@ -26,8 +26,12 @@ if TYPE_CHECKING:
     from croupier.results.result import Result
 
 __all__ = [
+    "NOTHING_LEFT",
+    "NOT_PRECISE",
+    "WAIT",
     "bar_or_lines",
     "errors_in_one_line",
+    "print_answer",
     "print_result",
     "signals_interrupt",
     "table_of",
@@ -42,6 +46,13 @@ class Plotted(Protocol):
     def plot(self) -> Figure:
         """Return the picture."""
 
+
+#: The exit code of a run whose budget was used up before its tolerance was reached.
+NOT_PRECISE: Final = 3
+
+#: The exit codes of an ask that has no batch: an older ticket is out, or the budget is used up.
+WAIT: Final = 4
+NOTHING_LEFT: Final = 5
 
 #: An interrupted run has this many seconds to end; its store is complete at any time.
 _GRACE = 10.0
@@ -122,6 +133,14 @@ def bar_or_lines() -> Callable[[str], None] | None:
 def print_result(console: Console, result: Result) -> None:
     """Print the table: with colours and bars in a terminal, as plain text elsewhere."""
     console.print(result if console.is_terminal else Text(result.summary()))
+
+
+def print_answer(console: Console, result: Result, *, as_json: bool) -> None:
+    """Print a result as its table, or as JSON in one line."""
+    if as_json:
+        typer.echo(result.to_json())
+    else:
+        print_result(console, result)
 
 
 def write_picture(console: Console, result: Plotted, path: Path) -> None:

@@ -121,6 +121,12 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
 
     if raw is None:
         raise refuse(f"returned None; return an array of {size} values")
+    if isinstance(raw, tuple) and len(raw) > 1 and all(np.shape(x) == (size,) for x in raw):
+        raise refuse(
+            f"returned a tuple of {len(raw)} arrays; for {len(raw)} quantities from the same draws "
+            f"return one array (size, {len(raw)}): np.column_stack((a, b)); for values and their "
+            "costs return cr.Draws(values, costs)"
+        )
     if _masked(raw):
         raise refuse(
             "returned a masked array; without the masked draws the answer would be biased: "
@@ -209,12 +215,12 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
     if not good.all():
         bad = costs[~good][0]
         message = (
-            f"reported a cost of {bad}; a cost must be a positive number, because a run of "
+            f"reported a cost of {bad:.6g}; a cost must be a positive number, because a run of "
             "draws without a cost would never end"
         )
         if bad > 0:
             message = (
-                f"reported a cost of {bad}; costs must lie between {_LEAST_COST:g} and "
+                f"reported a cost of {bad:.6g}; costs must lie between {_LEAST_COST:g} and "
                 f"{_MOST_COST:g}: use another unit"
             )
         raise ArmError(message, arm=arm, ticket=ticket, value=float(bad))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from croupier.data.batch_moments import FLAT
 from croupier.data.draws import Floats, Outcome
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic, exp
-from croupier.errors import PlanError
+from croupier.errors import MissingExtraError, PlanError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["BATCH", "Curve", "History", "LookBack", "Rows"]
 
@@ -143,6 +146,11 @@ class History:
         """Copy the buffers that this view shares with its history, before rows are added."""
         self._batches, self._moments = self._batches.copy(), self._moments.copy()
 
+    @property
+    def measured(self) -> bool:
+        """Whether the costs are times that were measured."""
+        return self._measured
+
     def __len__(self) -> int:
         return self._rows
 
@@ -182,6 +190,25 @@ class History:
     def draws(self) -> NDArray[np.int64]:
         """The number of draws after each batch."""
         return np.cumsum(self.size)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name: ticket, arm (its name), size, batch_cost, cost, draws."""
+        return {
+            "ticket": self.ticket,
+            "arm": np.array(self.names, object)[self.arm],
+            "size": self.size,
+            "batch_cost": self.batch_cost,
+            "cost": self.cost,
+            "draws": self.draws,
+        }
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the history as a DataFrame, one row per batch, indexed by ticket."""
+        try:
+            import pandas as pd
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
+        return pd.DataFrame(self.columns()).set_index("ticket")
 
     def values(self, name: str) -> Floats | None:
         """Return every draw of one arm in ticket order, if the run kept them."""
@@ -289,5 +316,6 @@ class History:
 def _latest(looks: Curve, rows: NDArray[np.int64]) -> Curve:
     """Return the last look at or before each of some rows; NaN before the first."""
     at = np.searchsorted(looks.row, rows, side="right") - 1
-    value, half = (np.where(at < 0, np.nan, each[at]) for each in (looks.value, looks.half_width))
+    value, half = looks.value[at], looks.half_width[at]
+    value[at < 0] = half[at < 0] = np.nan
     return Curve(rows, value, half)

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 from croupier.checks import (
     Range,
     choice,
+    component_names,
     count_of,
     fraction_of,
     names_of,
@@ -43,7 +44,8 @@ class Plan:
     the name of a combiner. `first` is the number of draws that every arm gets before a policy may
     prefer one. If `batch` is a number, the first call of every arm makes that many draws. With
     `log` the arms return logs of draws, and `bounds` are the bounds of the logs. `audit` is the
-    share of the budget that may go to the test of agreement.
+    share of the budget that may go to the test of agreement. `components` are the names of the
+    components of a vector, if they have names.
 
     >>> plan = Plan(names=("a", "b"), seed=7)
     >>> Plan.from_json(plan.to_json()) == plan
@@ -72,6 +74,7 @@ class Plan:
     audit: float = 0.0
     table: str = "independent"
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    components: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         choice("unit", self.unit, Unit)
@@ -100,6 +103,8 @@ class Plan:
         self._set("bounds", self._per_arm("bounds", partial(range_of, logs=self.log)))
         self._set("cost_bounds", self._per_arm("cost_bounds", range_of))
         self._set("settings", _plain(self.settings))
+        if self.components is not None:
+            self._set("components", component_names(self.components))
 
     def _set(self, name: str, checked: object) -> None:
         object.__setattr__(self, name, checked)

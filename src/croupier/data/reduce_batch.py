@@ -101,6 +101,8 @@ def outcome_of(
         if extremes is None:
             inspected = min(len(values), _INSPECTED)
             scalar, extremes = values.ndim == 1, extremes_of(values[:inspected])
+            if plan.components is not None:
+                _as_named(values, plan.components, arm, ticket)
         if keep is not None:
             keep.append(values.copy())
     cost = reported
@@ -156,11 +158,19 @@ def _given(draws: Draws, log: bool, arm: str, ticket: int) -> ArrayLike | None:
     raise ArmError(message, arm=arm, ticket=ticket)
 
 
+def _as_named(values: Floats, names: tuple[str, ...], arm: str, ticket: int) -> None:
+    d = 0 if values.ndim == 1 else values.shape[1]
+    if d != len(names):
+        returned = f"returned {d} components" if d else "returned a number for every draw"
+        message = f"{returned}, but names= has {len(names)} names: {', '.join(names)}"
+        raise ArmError(message, arm=arm, ticket=ticket)
+
+
 def _within(values: Floats, bounds: Range, arm: str, ticket: int) -> None:
     low, high = bounds
     if values.min() < low or values.max() > high:
         value = values.min() if values.min() < low else values.max()
-        message = f"returned {value}, outside of its bounds {bounds}: fix the arm or the bounds"
+        message = f"returned {value:.9g}, outside of its bounds {bounds}: fix the arm or the bounds"
         raise ArmError(message, arm=arm, ticket=ticket, value=float(value))
 
 

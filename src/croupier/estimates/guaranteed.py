@@ -82,7 +82,11 @@ class Guaranteed:
 
     def ends(self, confidence: float) -> tuple[Floats, Floats]:
         """Return both ends of the interval, one number per component."""
-        assert self.bets is not None
+        if self.bets is None:
+            raise PlanError(
+                "the bets of merged runs are not in the JSON of their result: merge the runs again "
+                "for an interval at another level"
+            )
         return self.bets.ends(math.log(2 / (1 - confidence)))
 
     def kept(self) -> Guaranteed:

@@ -9,7 +9,7 @@ is guaranteed by the bounds of the draws is in `guaranteed`, the intervals of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
@@ -29,6 +29,7 @@ __all__ = [
     "Interval",
     "ManyLooks",
     "half_width",
+    "learned",
     "normal_quantile",
 ]
 
@@ -85,6 +86,18 @@ class Interval(Protocol):
 
     def after(self, state: Mapping[str, Any], ticket: int) -> Interval:
         """Return this interval for a run that continues at a ticket, after a call with a state."""
+
+
+def learned(interval: Interval, states: Iterable[Mapping[str, Any]]) -> Interval:
+    """Return the interval with what it learned in an earlier call: it keeps this for ever.
+
+    `states` are those of earlier calls, the last one first.
+    """
+    for state in states:
+        known = interval.resumed(state)
+        if known is not None and not known.looking:
+            return known
+    return interval
 
 
 def half_width(interval: Interval, pooled: Pooled, confidence: float) -> Floats:

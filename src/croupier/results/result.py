@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+import croupier
 from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
@@ -16,20 +19,14 @@ from croupier.data.ledger import Ledger
 from croupier.data.log_scale import exp, log_of, relative
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
-from croupier.errors import MissingExtraError, PlanError
+from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.diagnostics import unnoticed
 from croupier.estimates.estimate import Grounds
 from croupier.estimates.intervals import Interval, half_width
-from croupier.results.rows import (
-    ARM_COLUMNS,
-    LOG_COLUMNS,
-    WIDE,
-    ArmRow,
-    ArmRows,
-    RowMeaning,
-    freeze,
-)
+from croupier.results import frames
+from croupier.results.as_json import plain_result, result_fields
+from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
 from croupier.views.summary import ArmSummary, Batches, RowWords, Summary
 
 if TYPE_CHECKING:
@@ -192,7 +189,7 @@ class Result:
     def __repr__(self) -> str:
         from croupier.views import table_content
 
-        return f"<Result {table_content.line(self.to_dict())}>"
+        return f"<Result {table_content.line(self.as_summary())}>"
 
     def __str__(self) -> str:
         return self.summary()
@@ -201,7 +198,7 @@ class Result:
         """Return the result as a plain text table."""
         from croupier.views import result_table
 
-        return result_table.text(self.to_dict())
+        return result_table.text(self.as_summary())
 
     def show(self) -> None:
         """Print the table: in colours in a terminal, in plain text elsewhere."""
@@ -212,12 +209,12 @@ class Result:
     def __rich__(self) -> Any:
         from croupier.views import result_table
 
-        return result_table.rich_table(self.to_dict())
+        return result_table.rich_table(self.as_summary())
 
     def _repr_html_(self) -> str:
         from croupier.views import result_table
 
-        return result_table.html(self.to_dict())
+        return result_table.html(self.as_summary())
 
     def plot(self, *, figure: Figure | None = None, component: int = 0) -> Figure:
         """Draw the estimate with its band, the share of each arm, and how good each arm is.
@@ -226,7 +223,7 @@ class Result:
         """
         from croupier.views import plots
 
-        return plots.plot(self.to_dict(), self._batches(), figure=figure, component=component)
+        return plots.plot(self.as_summary(), self._batches(), figure=figure, component=component)
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else, and return its path.
@@ -238,7 +235,7 @@ class Result:
         from croupier.views import report
 
         runs = None if self.runs is None else asdict(self.runs)
-        page = report.page(self.to_dict(), self._batches(), asdict(self.plan), runs)
+        page = report.page(self.as_summary(), self._batches(), asdict(self.plan), runs)
         return report.write(path, page)
 
     def _batches(self) -> Batches:
@@ -255,8 +252,40 @@ class Result:
             half_width=curve.half_width,
         )
 
-    def to_dict(self) -> Summary:
-        """Return the result as plain data, ready for JSON except for NaN and infinity."""
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as strict JSON: the answer, the arms, the plan and the history.
+
+        NaN is None, and infinity is the text "inf" or "-inf". `from_dict` makes a result of it
+        again. Draws that the run kept are not in it. docs/json.md describes the fields.
+        """
+        return plain_result(self, croupier.__version__)
+
+    def to_json(self) -> str:
+        """Return `to_dict` as one line of JSON."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Result:
+        """Return the result that `to_dict` has written.
+
+        It can be printed, plotted and merged like any other. Its history knows the estimates at
+        up to 200 batches, so `history.at` returns the last of these.
+
+        >>> import croupier as cr
+        >>> result = cr.estimate({"coin": lambda rng, n: rng.random(n) < 0.5}, draws=1000, rng=7)
+        >>> again = cr.Result.from_dict(result.to_dict())
+        >>> again.value == result.value, again.interval == result.interval
+        (True, True)
+        """
+        made = result_fields(data)
+        runs = made.pop("runs")
+        return cls(
+            **{**made, "basis": Basis(**made["basis"])},
+            runs=None if runs is None else Runs(**_runs(runs, made["history"].scalar)),
+        )
+
+    def as_summary(self) -> Summary:
+        """Return the result as the plain data that the views show."""
         low, high = self.interval
         summary: Summary = {
             "value": _plain(self.value),
@@ -281,6 +310,8 @@ class Result:
             "table": self.plan.table,
             "rows": cast(RowWords, asdict(self.basis.meaning)),
         }
+        if self.plan.components is not None:
+            summary["components"] = list(self.plan.components)
         if self.log_interval is not None:
             log_low, log_high = self.log_interval
             summary["log"] = {
@@ -298,55 +329,19 @@ class Result:
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
         return summary
 
+    @property
+    def components(self) -> tuple[str, ...]:
+        """The names of the components of a vector: those of `names=`, or 0, 1, 2, ..."""
+        names = self.plan.components
+        return names or tuple(map(str, range(np.size(self.value))))
+
     def to_pandas(self) -> pd.DataFrame:
         """Return the arms as a DataFrame, one row each, indexed by name; NaN means not known."""
-        try:
-            import pandas as pd
-        except ModuleNotFoundError:
-            raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
-        frame = pd.DataFrame({column: self._cells(column) for column in self._columns()})
-        return frame.set_index("name")
+        return frames.arm_frame(self)
 
     def to_xarray(self) -> xr.Dataset:
         """Return estimate and arms as a Dataset over `arm` (and `component` for vectors)."""
-        try:
-            import xarray as xr
-        except ModuleNotFoundError:
-            raise MissingExtraError("to_xarray needs", "xarray", "xarray") from None
-        component = () if self.history.scalar else ("component",)
-        low, high = self.interval
-        data = {
-            "value": (component, np.array(self.value)),
-            "stderr": (component, np.array(self.stderr)),
-            "low": (component, np.array(low)),
-            "high": (component, np.array(high)),
-        }
-        if self.log_interval is not None:
-            log_low, log_high = self.log_interval
-            data["log_value"] = (component, np.array(self.log_value))
-            data["log_stderr"] = (component, np.array(self.log_stderr))
-            data["log_low"] = (component, np.array(log_low))
-            data["log_high"] = (component, np.array(log_high))
-        for column in self._columns()[1:]:
-            wide = component if column in WIDE else ()
-            name = f"arm_{column}" if column in data else column  # "stderr" is the estimate's
-            data[name] = (("arm", *wide), np.array(self._cells(column)))
-        attributes = {"confidence": self.confidence, "unit": self.unit, "seed": str(self.seed)}
-        names = [row.name for row in self.arms]
-        return xr.Dataset(data, coords={"arm": names}, attrs=attributes)
-
-    def _columns(self) -> tuple[str, ...]:
-        if self.log_interval is None:
-            return ARM_COLUMNS
-        first = ARM_COLUMNS.index("weight") + 1  # first the logs: `mean` may not fit into a double
-        return (*ARM_COLUMNS[:first], *LOG_COLUMNS, *ARM_COLUMNS[first:])
-
-    def _cells(self, column: str) -> list[Any]:
-        """Return one column of the arms, with NaN for what is not known."""
-        wide = column in WIDE and not self.history.scalar
-        missing = np.full(np.shape(self.value), np.nan) if wide else np.nan
-        cells = (getattr(row, column) for row in self.arms)
-        return [missing if cell is None else cell for cell in cells]
+        return frames.dataset(self)
 
 
 def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
@@ -361,6 +356,18 @@ def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
         np.where(infinite, -np.inf, log - known),
         np.where(infinite, np.inf, log + known),
     )
+
+
+def _runs(said: dict[str, Any], scalar: bool) -> dict[str, Any]:
+    """Return the fields of `Runs` with arrays for vectors."""
+    if scalar:
+        return {name: tuple(x) if isinstance(x, list) else x for name, x in said.items()}
+    agreement = None if said["agreement"] is None else np.array(said["agreement"], float)
+    arrays: dict[str, Any] = {"agreement": agreement}
+    for name in ("values", "stderrs", "log_values", "log_stderrs"):
+        each = said[name]
+        arrays[name] = None if each is None else tuple([np.array(x, float) for x in each])
+    return {**said, "seeds": tuple(said["seeds"]), **arrays}
 
 
 def _summary(row: ArmRow) -> ArmSummary:

@@ -45,8 +45,8 @@ class Allocator:
     """Deals a budget to independent arms: ask for a batch, draw it anywhere, tell its draws.
 
     `arms` are the names of the arms, or a whole Plan. `rng`, `policy`, `combine`, `anytime`,
-    `confidence`, `objective`, `batch`, `width`, `keep_values` and `log` are the same as in
-    `estimate`. With `log`, tell the logs of the draws, or `Draws(log_values=)`. Every draw costs
+    `confidence`, `objective`, `batch`, `width`, `keep_values`, `log` and `names` are the same as
+    in `estimate`. With `log`, tell the logs of the draws, or `Draws(log_values=)`. Every draw costs
     1; with `unit="cost"` it costs what you tell. `weights` makes the arms strata, as in
     `stratify`. Give `anytime=True` if you look at the result to decide when to stop, or, with
     `bounds` for every arm, `interval="guaranteed"`. It is shortest if you say how many draws you
@@ -335,6 +335,7 @@ def _plan(
     weights: Sequence[float] | None,
     settings: Mapping[str, Any],
 ) -> Plan:
+    settings = {("components" if name == "names" else name): v for name, v in settings.items()}
     known = {field.name for field in fields(Plan)} - _MADE
     if unknown := sorted(set(settings) - known):
         settings_are = ", ".join(sorted(known | {"weights"}))

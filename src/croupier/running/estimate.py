@@ -45,6 +45,7 @@ class Dealing:
     batch: Batching = "growing"
     keep_values: bool = False
     audit: float | None = None
+    names: Sequence[str] | None = None
     table: Mapping[str, Any] | None = None
 
 
@@ -67,6 +68,7 @@ def estimate(
     clock: Clock = "wall",
     keep_values: bool = False,
     audit: float | None = None,
+    names: Sequence[str] | None = None,
     rng: RandomLike = None,
     workers: int | None = None,
     executor: ExecutorLike | None = None,
@@ -113,6 +115,7 @@ def estimate(
             arm beside the leading one is known well enough to contradict it. The default is 0.01
             for the default policy and "variance-lcb", and 0 for other policies. The result says
             which bias would not have been noticed: see `Result.unnoticed`.
+        names: The names of the components of a vector, for tables, data frames and JSON.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
         workers: The number of processes that draw. By default, the arms draw in this process.
         executor: Draws instead of these processes: an executor of ``concurrent.futures`` (threads,
@@ -157,7 +160,7 @@ def estimate(
         progress=progress,
         callback=callback,
     )
-    dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit)
+    dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit, names)
     return deal(named, settings, dealing)
 
 
@@ -191,6 +194,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
         cost_bounds=tuple([arm.cost_bounds for arm in arms]),
         log=dealing.log,
         audit=usual if dealing.audit is None else dealing.audit,
+        components=dealing.names,
         **(dealing.table or {}),
     )
     learners = {str(arm.name): arm.learner for arm in arms if arm.learner is not None}

@@ -23,6 +23,7 @@ from croupier.errors import CroupierWarning
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
+from croupier.running.deferred_engine import Deferred
 from croupier.running.settings import Budget, RunSettings, Tolerance
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
@@ -86,6 +87,7 @@ def conduct(
     staff: Staff | None,
 ) -> Result:
     """Play the table that `make` makes from a plan and an interval, with store and workers."""
+    watched = watching(settings.progress, plan.unit)  # its clock starts with the call
     record = None if settings.store is None else _log(settings)
     if record is not None:
         plan = record.plan_for(plan, seed=settings.seeded, width=settings.width is not None)
@@ -95,12 +97,20 @@ def conduct(
     with interrupts_held(), record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
-            record.begin(table, learns, whole=settings.callback is not None)
+            whole, limits = settings.callback is not None, settings.limits(staff)
+            record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
-        with released:
-            performing = _engine(plan, arms, digest, staff)
-        with closing(performing), watching(settings.progress, plan.unit) as watch:
-            engine = Recorded(performing, record, time.perf_counter)
+        performing: Engine
+        timer = time.perf_counter
+        if staff is not None and record is not None and record.cost > 0:
+            # If everything is stored, no worker is needed.
+            performing = Deferred(lambda: _engine(plan, arms, digest, staff), time.perf_counter)
+            timer = performing.timer
+        else:
+            with released:
+                performing = _engine(plan, arms, digest, staff)
+        with closing(performing), watched as watch:
+            engine = Recorded(performing, record, timer)
             if record is not None and record.check:
                 engine.before_new = lambda: check_arms(record, plan, arms, digest)
             with released:
@@ -156,9 +166,11 @@ def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
     if not tolerance.rtol or tolerance.atol or not around_zero:
         return []
+    ends = np.column_stack((np.ravel(low), np.ravel(high)))
+    first, last = ends[int(np.argmax((ends[:, 0] <= 0) & (ends[:, 1] >= 0)))]
     return [
-        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {low} to "
-        f"{high}) and may never be reached: give atol= too"
+        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
+        f"{last:.3g}) and may never be reached: give atol= too"
     ]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, Unpack
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, Unp
 from croupier.arms.base import Arm
 from croupier.checks import choice, count_of, known_settings, positive
 from croupier.data.plan import Batching, Clock, Plan, Unit
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.bet_sums import Horizon
 from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.running.stopping import (
@@ -72,6 +73,7 @@ class ArmOptions(Options, total=False):
     batch: Batching
     keep_values: bool
     audit: float | None
+    names: Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,15 @@ class RunSettings:
         cost = budget.cost if budget.unit == "cost" else None
         return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
 
+    def limits(self, staff: Staff | None) -> dict[str, float]:
+        """Return the budget, the tolerance and the number of workers, as far as they are given."""
+        said = {
+            **vars(self.budget),
+            **vars(self.tolerance),
+            "workers": None if staff is None else staff.workers,
+        }
+        return {name: limit for name, limit in said.items() if limit is not None}
+
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""
         return replace(self, seed=plan.seed, seeded=True, width=plan.width)
@@ -294,4 +305,12 @@ def _budget(draws: float | None, seconds: float | None, cost: float | None) -> B
 
 
 def _tolerance(name: str, value: float | None) -> float | None:
-    return None if value is None else positive(name, value, zero=True)
+    tolerance = None if value is None else positive(name, value, zero=True)
+    if name == "rtol" and tolerance is not None and tolerance >= 1:
+        warnings.warn(
+            f"rtol={tolerance:g} is {100 * tolerance:g} % of the value: almost any run is so "
+            f"precise; for {tolerance:g} % give rtol={tolerance / 100:g}",
+            CroupierWarning,
+            stacklevel=5,
+        )
+    return tolerance

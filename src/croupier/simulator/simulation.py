@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +23,9 @@ from croupier.simulator.players import KernelCall, Player, players_of, summing
 from croupier.simulator.problems import Problem
 from croupier.theory import cost_regret, regret_from_counts
 from croupier.views.bar import counting
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Replicates", "Simulation", "simulate"]
 
@@ -150,6 +153,17 @@ class Simulation(Mapping[str, Replicates]):
                     }
                 )
         return pandas.DataFrame(rows)
+
+    def plot(self, *, figure: Figure | None = None) -> Figure:
+        """Draw the mean regret of every policy over time, with two standard errors around it.
+
+        Returns a matplotlib figure: ``sim.plot().savefig("regret.png")``.
+        """
+        from croupier.views.regret_plot import Regret, plot
+
+        curves = [Regret(one.name, one.mean_regret, one.stderr) for one in self.values()]
+        unit = "draws" if self.problem.unit_costs else "cost"
+        return plot(self.times, curves, unit, figure=figure)
 
     def __repr__(self) -> str:
         last = self.times[-1]

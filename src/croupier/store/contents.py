@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from itertools import islice
@@ -22,6 +23,7 @@ from croupier.store.store_errors import all_is_damage
 from croupier.views.formats import printable
 
 __all__ = [
+    "LIMITS",
     "calls_in",
     "contents_in",
     "contents_of",
@@ -36,6 +38,9 @@ __all__ = [
 
 #: A file may hold any number. A plan has at most these.
 _MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
+
+#: The budget and the tolerance of a call, and its number of workers, as far as they were given.
+LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -114,7 +119,9 @@ def _call(call: Any) -> dict[str, Any]:
     shown = {name: printable(call[name]) for name in ("began", "host")}
     stopped = None if call["stopped"] is None else printable(call["stopped"])
     said = [printable(warning) for warning in call["warnings"]]
-    more = {**shown, "stopped": stopped, "warnings": said, "out": out}
+    limits = {name: float(call.get("limits", {}).get(name, math.nan)) for name in LIMITS}
+    known = {name: limit for name, limit in limits.items() if 0 <= limit < math.inf}
+    more = {**shown, "stopped": stopped, "warnings": said, "out": out, "limits": known}
     return {**{name: call[name] for name in kinds}, **more}
 
 
@@ -187,7 +194,7 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
                 arms, before or [None] * len(arms), after or [None] * len(arms), strict=True
             )
             found += [
-                f"{_PER_ARM[field]} of arm {arm!r}: {one!r} -> {other!r}"
+                f"{_PER_ARM[field]} of arm {arm!r}: {_changed(one, other)}"
                 for arm, one, other in pairs
                 if one != other
             ]
@@ -198,6 +205,15 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         elif field not in _PER_ARM:
             found.append(f"{field}: {before!r} -> {after!r}")
     return [printable(line) for line in found]
+
+
+def _changed(before: Any, after: Any) -> str:
+    """Return how two versions differ; the versions of `evidence` begin with a hash of the model."""
+    said = f"{before!r} -> {after!r}"
+    models = [re.match(r"[0-9a-f]{12}\b", str(version)) for version in (before, after)]
+    if all(models) and models[0][0] != models[1][0]:  # type: ignore[index]
+        return f"the model has changed, its likelihood, prior or data ({said})"
+    return said
 
 
 def _settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

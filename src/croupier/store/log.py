@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,7 +19,7 @@ from croupier.checks import choice
 from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError, StoreError, text_of
-from croupier.estimates.intervals import Interval
+from croupier.estimates.intervals import Interval, learned
 from croupier.store.codec import NotPlainError, decoded, encoded, resembles
 from croupier.store.contents import (
     calls_in,
@@ -115,15 +115,6 @@ def _call_row(salt: int, number: int, call: dict[str, Any]) -> tuple[Any, ...]:
     return (number, content, checksum(salt, "calls", number, content))
 
 
-def _learned(interval: Interval, calls: Sequence[dict[str, Any]]) -> Interval:
-    """Return the interval with what it has learned in an earlier call: it keeps this for ever."""
-    for call in reversed(calls):
-        known = interval.resumed(call["interval"])
-        if known is not None and not known.looking:
-            return known
-    return interval
-
-
 class Log:
     """The one writer of a store. As a context manager it closes the file and frees the lock.
 
@@ -148,7 +139,7 @@ class Log:
     # -- the plan
 
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
-        """Return the plan, with the seed and the width of the store if they were not given.
+        """Return the plan, with seed, width and names of the store if they were not given.
 
         The number of first draws is always that of the store: it depends on the budget, which is
         not part of the plan.
@@ -160,15 +151,24 @@ class Log:
             first=known.first,
             seed=plan.seed if seed else known.seed,
             width=plan.width if width else known.width,
+            components=plan.components or known.components,
         )
 
     # -- begin and end
 
-    def begin(self, table: Table, learns: Collection[str] = (), *, whole: bool = False) -> None:
+    def begin(
+        self,
+        table: Table,
+        learns: Collection[str] = (),
+        *,
+        whole: bool = False,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
         """Lock the store, make it if it is new, and restore a table from its last snapshot.
 
         `learns` has the names of the arms that learn. With `whole`, no snapshot is used: every
-        outcome is told again.
+        outcome is told again. `limits` has the budget and the tolerance of this call, for those
+        who look at the store.
         """
         plan = table.plan
         self._lock.take()
@@ -182,7 +182,10 @@ class Log:
             if calls:
                 with all_is_damage(self.path):
                     state, after = calls[-1]["interval"], self._records.last + 1
-                    table.interval = _learned(table.interval.after(state, after), calls)
+                    table.interval = table.interval.after(state, after)
+                    table.interval = learned(
+                        table.interval, [call["interval"] for call in reversed(calls)]
+                    )
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._convert(self._database, plan, learns, calls)
@@ -207,6 +210,7 @@ class Log:
             "seconds": self.seconds,
             "warnings": [],
             "out": calls[-1]["out"] if calls else [],
+            "limits": dict(limits or {}),
         }
         self._write_call()
 

@@ -37,6 +37,9 @@ _MOST: Final = 2**53
 #: So many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
 _MISSING: Final = 1000
 
+#: How busy the workers are is seen from so many batches.
+_LATELY: Final = 50
+
 
 def rows_of(
     outcome: Outcome, arm: int, elapsed: float, salt: int
@@ -196,6 +199,13 @@ class Records:
     def elapsed(self) -> float:
         """The seconds that the run had lasted when the last outcome was stored."""
         return float(self.heads["elapsed"].max()) if len(self) else 0.0
+
+    @property
+    def busy(self) -> float | None:
+        """How many workers were busy: the time in the arms per second, over the last batches."""
+        latest = self.heads[-_LATELY:]
+        span = float(latest["elapsed"].max() - latest["elapsed"].min()) if len(latest) > 1 else 0.0
+        return float(latest["seconds"][1:].sum()) / span if span > 0 else None
 
     def elapsed_at(self, row: int) -> float:
         """Return the seconds that the run had lasted when the outcome of a row was stored."""

@@ -44,6 +44,8 @@ class Status:
     ({"pid", "host", "since"}), or None. `stopped` says why the last call ended; None if it is
     still running or was killed. `missing` are the tickets that were out when later ones arrived.
     `run_id` is the random number of the run in hexadecimal digits. A copy of a store has the same.
+    `limits` has the budget, the tolerance and the workers of the last call. `busy` is how many
+    workers were busy lately, from the times of the last batches.
     """
 
     path: str
@@ -60,11 +62,39 @@ class Status:
     stopped: str | None = None
     missing: tuple[int, ...] = ()
     run_id: str = ""
+    limits: Mapping[str, float] = field(default_factory=dict)
+    busy: float | None = None
 
     @property
     def running(self) -> bool:
         """Whether a process is writing to the store."""
         return self.owner is not None
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the run is asked and told by hand: then nobody knows its time."""
+        return self.tickets > 0 and self.seconds == 0
+
+    @property
+    def spent(self) -> tuple[float, str] | None:
+        """The share of the budget that is used up, from 0 to 1, and that budget; None: unknown."""
+        from croupier.views import formats
+
+        used = {"draws": self.draws, "seconds": self.seconds}
+        if self.unit == "cost":
+            used["cost"] = self.cost
+        shares = [
+            (min(used[name] / limit, 1.0), name, limit)
+            for name, limit in self.limits.items()
+            if name in used and limit > 0
+        ]
+        if not shares:
+            return None
+        share, name, limit = max(shares)
+        if name == "draws":
+            return share, formats.count(int(limit), "draw")
+        cost = f"a cost of {formats.compact(limit)}"
+        return share, formats.duration(limit) if name == "seconds" else cost
 
     def __str__(self) -> str:
         from croupier.views import formats
@@ -75,13 +105,20 @@ class Status:
             state = f"running: pid {who['pid']} on {who['host']} since {who['since']}"
         elif self.stopped is None:
             state = "not finished: run the same call again to continue"
+            if self.by_hand:
+                state = "asked and told by hand"
+        elif self.stopped == "interrupted":
+            state = "interrupted: run the same call again to continue"
         else:
             state = f"finished: {printable(self.stopped)}"
+        if (spent := self.spent) is not None:
+            state += f" ({100 * spent[0]:.0f}% of {spent[1]})"
         calls = f"{self.calls} call{'s' * (self.calls != 1)}"
+        took = f"{formats.cost(self.seconds, 'seconds')} in "
         began = f", started {printable(self.began)}" if self.began else ""
         return (
             f"{printable(self.path)}: {state}\n{self.tickets:,} batches of {len(self.arms)} arms, "
-            f"{self.draws:,} draws, {formats.cost(self.seconds, 'seconds')} in {calls}{began}"
+            f"{self.draws:,} draws, {'' if self.by_hand else took}{calls}{began}"
         )
 
 
@@ -159,6 +196,8 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             stopped=stopped,
             missing=records.missing,
             run_id=database.run_id.hex(),
+            limits=call["limits"] if call else {},
+            busy=records.busy if owner is not None else None,
         )
     return StoredRun(status, result)
 

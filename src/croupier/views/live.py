@@ -1,7 +1,8 @@
-"""The progress of a run: a bar in a terminal or notebook, lines in the log elsewhere.
+"""The progress of a run: a bar in a terminal or notebook, lines elsewhere.
 
-Time is read here only to limit how often the display changes. ``update`` redraws the bar; there
-is no thread for it, because a thread would disturb the timing of the arms.
+± is the standard error, and the interval is in brackets, as in the table of a result. ``update``
+redraws the bar after a batch. During a long batch, a thread moves its clock once a second, which
+takes about a thousandth of the time.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
 from croupier.views import formats
-from croupier.views.summary import components
+from croupier.views.progress_lines import Standing, spent_line, standing_line
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -27,6 +29,12 @@ _log = logging.getLogger("croupier")
 
 #: A run that takes fewer seconds than this shows no bar.
 _PATIENCE: Final = 0.4
+
+#: How often the clock of the bar moves, in seconds.
+_SECOND: Final = 1.0
+
+#: With progress=True and no terminal, a line is written this often, in seconds.
+_LINES: Final = 5.0
 
 
 def interactive() -> bool:
@@ -47,62 +55,12 @@ def _notebook() -> bool:
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
-class Standing(Protocol):
-    """The progress of a run, which a display reads only when it is due.
-
-    Value and half-width are floats, or sequences of d floats.
-    """
-
-    @property
-    def draws(self) -> int: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def value(self) -> Any: ...
-    @property
-    def half_width(self) -> Any: ...
-    @property
-    def leader(self) -> str: ...
-
-
-def estimate_line(
-    value: object,
-    half_width: object,
-    rounding: Callable[..., formats.Rounding] = formats.rounding,
-) -> str:
-    """Return the estimate so far; for a vector, the first component.
-
-    >>> estimate_line(1.2345678, 0.000246), estimate_line([1.0, 2.0], [0.125, 0.5])
-    ('1.23457 ± 0.00025', 'first of 2: 1.00 ± 0.12')
-    """
-    values, widths = components(value), components(half_width)
-    text = formats.number(values[0], widths[0], rounding)
-    return text if len(values) == 1 else f"first of {len(values)}: {text}"
-
-
-def standing_line(progress: Standing) -> str:
-    """Return the estimate so far; for a run of logs, on the scale of logs."""
-    if (log := getattr(progress, "log_value", None)) is None:
-        return estimate_line(progress.value, progress.half_width)
-    half_width = progress.log_half_width  # type: ignore[attr-defined]
-    return f"log: {estimate_line(log, half_width, formats.log_rounding)}"
-
-
-def spent_line(draws: int, cost: float, unit: str) -> str:
-    """Return what was spent so far.
-
-    >>> spent_line(410_000, 1234.5, "cost"), spent_line(20, 20.0, "draws")
-    ('410,000 draws, cost 1,234', '20 draws')
-    """
-    text = formats.count(draws, "draw")
-    return f"{text}, cost {formats.compact(cost)}" if unit == "cost" else text
-
-
 class Live:
-    """A bar with the estimate, its half-width and the leading arm; it disappears at the end.
+    """A bar with the estimate, its interval and the leading arm; it disappears at the end.
 
     ``due()`` says whether an update would be shown, so that nothing is computed in vain. The bar
-    is on stderr and changes at most ``refresh`` times a second.
+    is on stderr and changes at most ``refresh`` times a second. Its clock starts when the bar is
+    made, and ``tick`` moves it.
 
     >>> with Live("draws") as live:  # doctest: +SKIP
     ...     if live.due():
@@ -118,10 +76,10 @@ class Live:
         self._start = self._next = perf_counter()
         self._screen: _Screen | None = None
         self._first: float | None = None
+        self._shown = _Shown(0.0, "waiting for the first batch", "", "")
 
     def __enter__(self) -> Self:
-        self._start = self._next = perf_counter()
-        self._first = None
+        self._next = perf_counter()
         notebook = self._console is None and _notebook()
         self._screen = _NotebookScreen() if notebook else _TerminalScreen(self._console)
         return self
@@ -150,18 +108,35 @@ class Live:
         fraction = min(max(fraction, 0.0), 1.0) if fraction == fraction else 0.0
         if self._first is None:  # a resumed run starts in the middle
             self._first = fraction
-        elapsed = perf_counter() - self._start
-        gained = fraction - self._first
-        left = elapsed * (1 - fraction) / gained if gained > 0 else None
-        self._screen.show(
+        self._shown = _Shown(
             fraction,
-            formats.duration(_whole(elapsed)),
-            f"{formats.duration(_whole(left))} left" if left is not None else "",
             standing_line(progress),
             spent_line(progress.draws, progress.cost, self._unit),
             formats.printable(progress.leader),
         )
+        self.tick()
         self._next = perf_counter() + self._period
+
+    def tick(self) -> None:
+        """Show what was known last, with the time of now."""
+        if self._screen is None:
+            return
+        fraction, estimate, spent, leader = self._shown
+        elapsed = perf_counter() - self._start
+        gained = 0.0 if self._first is None else fraction - self._first
+        left = elapsed * (1 - fraction) / gained if gained > 0 else None
+        times = formats.duration(_whole(elapsed))
+        still = f"{formats.duration(_whole(left))} left" if left is not None else ""
+        self._screen.show(fraction, times, still, estimate, spent, leader)
+
+
+class _Shown(NamedTuple):
+    """What a bar shows, except the time."""
+
+    fraction: float
+    estimate: str
+    spent: str
+    leader: str
 
 
 def _whole(seconds: float) -> float:
@@ -259,14 +234,17 @@ class _NotebookScreen:
 class LogProgress:
     """The same without a terminal: a line in the log "croupier" every 10 seconds.
 
-    A shorter run writes nothing.
+    With `write`, the lines go there instead. A shorter run writes nothing.
     """
 
-    def __init__(self, unit: str, every: float = 10.0) -> None:
+    def __init__(
+        self, unit: str, every: float = 10.0, write: Callable[[str], None] | None = None
+    ) -> None:
         if not every >= 0:
             raise ValueError(f"every must not be negative, got {every!r}")
         self._unit = unit
         self._period = every
+        self._write = write
         self._next = perf_counter() + every
 
     def __enter__(self) -> Self:
@@ -283,31 +261,42 @@ class LogProgress:
 
     def due(self) -> bool:
         """Return whether an update would be logged now."""
-        return perf_counter() >= self._next and _log.isEnabledFor(logging.INFO)
+        if perf_counter() < self._next:
+            return False
+        return self._write is not None or _log.isEnabledFor(logging.INFO)
 
     def update(self, progress: Standing, fraction: float) -> None:
         """Log the progress; returns at once when no update is due."""
         if not self.due():
             return
-        _log.info(
-            "%.0f%%: %s, %s%s",
-            100 * fraction,
-            standing_line(progress),
-            spent_line(progress.draws, progress.cost, self._unit),
-            f", led by {formats.shorten(progress.leader, 60)}" if progress.leader else "",
-        )
+        led = f", led by {formats.shorten(progress.leader, 60)}" if progress.leader else ""
+        spent = spent_line(progress.draws, progress.cost, self._unit)
+        line = f"{100 * fraction:.0f}%: {standing_line(progress)}, {spent}{led}"
+        if self._write is None:
+            _log.info("%s", line)
+        else:
+            self._write(line)
         self._next = perf_counter() + self._period
 
 
 class Watch:
-    """Shows a run's progress on a display, if the run takes long enough."""
+    """Shows a run's progress on a display, if the run takes long enough.
+
+    A bar is opened by a thread, so that it is there before the first batch has come back.
+    """
 
     def __init__(self, display: Live | LogProgress | None) -> None:
         self._display = display
         self._from = perf_counter() + _PATIENCE
         self._open = False
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
+        if isinstance(self._display, Live):
+            self._thread = threading.Thread(target=self._move, daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(
@@ -316,8 +305,26 @@ class Watch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join()
         if self._open and self._display is not None:
             self._display.__exit__(kind, error, trace)
+
+    def _move(self) -> None:
+        """Move the clock of the bar once a second, also during a long batch."""
+        assert isinstance(self._display, Live)
+        wait = _PATIENCE
+        while not self._over.wait(wait):
+            with self._lock:
+                self._show()
+                self._display.tick()
+            wait = _SECOND
+
+    def _show(self) -> None:
+        if not self._open and self._display is not None:
+            self._display.__enter__()
+            self._open = True
 
     def due(self) -> bool:
         """Return whether an update would be shown now."""
@@ -328,14 +335,20 @@ class Watch:
     def update(self, progress: Standing, fraction: float) -> None:
         """Show the progress."""
         assert self._display is not None
-        if not self._open:
-            self._display.__enter__()
-            self._open = True
-        self._display.update(progress, fraction)
+        with self._lock:
+            self._show()
+            self._display.update(progress, fraction)
 
 
 def watching(progress: bool | None, unit: str) -> Watch:
-    """Return what shows a run's progress: a bar, the log, or nothing."""
-    if progress or (progress is None and interactive()):
+    """Return what shows a run's progress: a bar, lines on stderr or in the log, or nothing."""
+    if progress is False:
+        return Watch(None)
+    if interactive():
         return Watch(Live(unit))
-    return Watch(LogProgress(unit) if progress is None else None)
+    return Watch(LogProgress(unit, _LINES, _to_stderr) if progress else LogProgress(unit))
+
+
+def _to_stderr(line: str) -> None:
+    if sys.stderr is not None:
+        print(line, file=sys.stderr, flush=True)

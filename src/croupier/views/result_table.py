@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from croupier.views.formats import html_text
 from croupier.views.summary import Summary
-from croupier.views.table_content import Column, Content, content, fit
+from croupier.views.table_content import Column, Content, content, fit, fit_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +41,8 @@ def text(summary: Summary) -> str:
     lines = [f"{said.estimate}   {said.interval}", said.took, ""]
     if said.components:
         lines += [*_rows(said.components), ""]
-    lines += [*_rows(said.arms), ""]
+    for columns in fit_all(said.arms, WIDTH):
+        lines += [*_rows(columns), ""]
     for note in said.notes:
         lines += textwrap.wrap(note, WIDTH, break_long_words=False)
     for warning in said.warnings:
@@ -90,9 +91,12 @@ class _RichSummary:
             yield _rich_columns(Table, fit(said.components, width), bold_first=False)
             yield ""
         bars = said.shares if width >= 60 else None
-        columns = fit(said.arms, width - (BAR + 2 if bars else 0))
-        yield _rich_columns(Table, columns, bars=bars, ascii_only=options.ascii_only)
+        first, *rest = fit_all(said.arms, width - (BAR + 2 if bars else 0))
+        yield _rich_columns(Table, first, bars=bars, ascii_only=options.ascii_only)
         yield ""
+        for columns in rest:
+            yield _rich_columns(Table, columns)
+            yield ""
         for note in said.notes:
             yield Text(note, "dim")
         for warning in said.warnings:

@@ -81,6 +81,7 @@ class Summary(TypedDict):
     arms: list[ArmSummary]
     table: str  # the kind of table that the run was played at
     rows: RowWords
+    components: NotRequired[list[str]]  # the names of the components, if they have names
     runs: NotRequired[RunsSummary]
     log: NotRequired[LogSummary]
 

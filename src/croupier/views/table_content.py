@@ -11,7 +11,7 @@ import numpy as np
 from croupier.views import formats
 from croupier.views.summary import ArmSummary, Summary, components
 
-__all__ = ["Column", "Content", "agreements", "content", "fit", "line", "unnoticed"]
+__all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line", "unnoticed"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
@@ -124,11 +124,26 @@ def fit(columns: Sequence[Column], width: int, gap: int = 2) -> list[Column]:
         kept.remove(given_up)
 
 
+def fit_all(columns: Sequence[Column], width: int) -> list[list[Column]]:
+    """Return the columns in one table or two: what does not fit comes below, with the names.
+
+    >>> columns = [Column("arm", ["a"]), Column("x", ["2" * 9], optional=1)]
+    >>> [[column.title for column in part] for part in fit_all(columns, 8)]
+    [['arm'], ['arm', 'x']]
+    """
+    first = fit(columns, width)
+    shown = {column.title for column in first}
+    rest = [replace(column, optional=0) for column in columns if column.title not in shown]
+    return [first, fit([columns[0], *rest], width)] if rest else [first]
+
+
 def _took(summary: Summary) -> str:
     """Return what the run used, and what stopped it."""
     text = formats.count(summary["draws"], "draw")
     if summary["unit"] == "cost":
         text += f" at a cost of {formats.compact(summary['cost'])}"
+    if summary["stopped"] is None and not summary["seconds"] and "runs" not in summary:
+        return f"{text} so far, told by hand"  # nobody knows when the draws were made
     text += f" in {formats.duration(summary['seconds'])}"
     if summary["unit"] == "seconds":
         text += f" ({formats.duration(summary['cost'])} inside the arms)"
@@ -161,9 +176,9 @@ def agreements(summary: Summary) -> dict[str, str]:
     """
     tested = {}
     if len(summary["arms"]) > 1 and summary["rows"]["untested"] is None:
-        tested["arms"] = _agreement(summary["agreement"])
+        tested["arms"] = _agreement(summary["agreement"], summary.get("components"))
     if "runs" in summary:
-        tested["runs"] = _agreement(summary["runs"]["agreement"])
+        tested["runs"] = _agreement(summary["runs"]["agreement"], summary.get("components"))
     return tested
 
 
@@ -191,11 +206,13 @@ def unnoticed(summary: Summary) -> str:
         return ""
     relative, bias, i = max(known)
     size = f"{formats.compact(100 * relative, 2)} %" if relative < 1 else formats.compact(bias, 2)
-    where = f" (component {i})" if len(biases) > 1 else ""
+    names = summary.get("components")
+    which = f"component {i}" if names is None else formats.shorten(names[i], 60)
+    where = f" ({which})" if len(biases) > 1 else ""
     return f"a bias of {size} in {summary['leader']!r}{where} would not have been noticed"
 
 
-def _agreement(agreement: float | list[float] | None) -> str:
+def _agreement(agreement: float | list[float] | None, names: list[str] | None) -> str:
     values = components(agreement)  # None becomes NaN
     tested = [(p, i) for i, p in enumerate(values) if not math.isnan(p)]
     if not tested:
@@ -203,7 +220,13 @@ def _agreement(agreement: float | list[float] | None) -> str:
     p, i = min(tested)
     if len(values) == 1:
         return formats.p_value(p)
-    return f"smallest {formats.p_value(p)} (component {i} of {len(values)})"
+    which = f"component {i} of {len(values)}" if names is None else formats.shorten(names[i], 60)
+    return f"smallest {formats.p_value(p)} ({which})"
+
+
+def _component_names(summary: Summary, d: int) -> list[str]:
+    names = summary.get("components") or list(map(str, range(d)))
+    return [formats.shorten(name, 60) for name in names]
 
 
 def _prefix(summary: Summary) -> str:
@@ -235,10 +258,11 @@ def _components(summary: Summary, most: int) -> list[Column]:
     """Return the first components of a vector, one per row."""
     rows = _estimates(summary)
     shown, more = rows[:most], len(rows) - most
+    names = _component_names(summary, len(rows))
     end = [f"... {more:,} more"] if more > 0 else []
     blank = [""] * len(end)
     return [
-        Column("component", [*map(str, range(len(shown))), *end], right=False, rest=more > 0),
+        Column("component", [*names[: len(shown)], *end], right=False, rest=more > 0),
         Column(
             "log of estimate" if "log" in summary else "estimate",
             [estimate for estimate, _ in shown] + blank,

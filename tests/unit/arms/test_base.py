@@ -63,7 +63,7 @@ def test_an_arm_that_is_called_otherwise_than_its_key_is_refused() -> None:
 
 
 def test_two_arms_of_one_name_are_refused() -> None:
-    with pytest.raises(cr.PlanError, match=r"2 arms are named 'naive': every arm needs its own"):
+    with pytest.raises(cr.PlanError, match=r"2 arms are named 'naive': give each its own name"):
         cr.estimate([naive, better, cr.Arm(better, name="naive")], draws=10)
 
 

@@ -193,7 +193,7 @@ def test_arms_that_estimate_different_quantities_are_refused(shape: tuple[int, .
 
 @pytest.mark.parametrize(
     ("cost", "shown"),
-    [(0, "0.0"), (-2.5, "-2.5"), (np.nan, "nan"), (np.inf, "inf"), (1e200, "1e+200")],
+    [(0, "0;"), (-2.5, "-2.5"), (np.nan, "nan"), (np.inf, "inf"), (1e200, "1e+200")],
 )
 @pytest.mark.parametrize("each", [True, False])
 def test_costs_that_cannot_be_spent_are_refused(cost: float, shown: str, each: bool) -> None:
@@ -207,7 +207,7 @@ def test_costs_that_cannot_be_spent_are_refused(cost: float, shown: str, each: b
 
 
 def test_a_single_bad_cost_among_good_ones_is_found() -> None:
-    with pytest.raises(cr.ArmError, match=r"arm 'a', ticket 3: reported a cost of -1\.0"):
+    with pytest.raises(cr.ArmError, match=r"arm 'a', ticket 3: reported a cost of -1;"):
         as_costs([1.0, 2.0, -1.0], 3, arm="a", ticket=3)
 
 

@@ -89,7 +89,7 @@ def plain(result: cr.Result) -> dict[str, Any]:
 
 
 def same(one: cr.Result, other: cr.Result, bits: Bits) -> bool:
-    return bits(one) == bits(other) and repr(plain(one)) == repr(plain(other))
+    return bits(one) == bits(other) and plain(one) == plain(other)
 
 
 SCALARS = {"a": priced(1.0, 1.0), "b": priced(0.2, 3.0), "c": priced(0.5, 1.0)}

@@ -81,7 +81,7 @@ def test_an_error_of_the_command_line_shows_no_escape(tmp_path: Path) -> None:
 
 def test_the_progress_shows_no_escape(caplog: pytest.LogCaptureFixture) -> None:
     class Standing:
-        value, half_width, draws, cost, leader = 1.0, 0.1, 10, 10.0, NAME
+        value, stderr, half_width, draws, cost, leader = 1.0, 0.1, 0.2, 10, 10.0, NAME
 
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, width=100, color_system=None)
@@ -93,4 +93,4 @@ def test_the_progress_shows_no_escape(caplog: pytest.LogCaptureFixture) -> None:
     assert "b\nc" not in drawn
     caplog.set_level("INFO", logger="croupier")
     LogProgress("draws", every=0.0).update(Standing(), 0.5)
-    assert caplog.messages == [f"50%: 1.00 ± 0.10, 10 draws, led by {SHOWN}"]
+    assert caplog.messages == [f"50%: 1.00 ± 0.10 [0.80, 1.20], 10 draws, led by {SHOWN}"]

@@ -5,21 +5,26 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import sys
+import time
 import types
 from typing import Any, NamedTuple
 
 import pytest
 from rich.console import Console
 
+import croupier as cr
 from croupier.views import live as module
-from croupier.views.live import Live, LogProgress, interactive, standing_line
+from croupier.views.live import Live, LogProgress, interactive
+from croupier.views.progress_lines import standing_line
 
 
 class State(NamedTuple):
     """Where a run is."""
 
     value: Any = 1.2345678
+    stderr: Any = 0.000123
     half_width: Any = 0.000246
     leader: str = "tilted"
     draws: int = 410_000
@@ -66,7 +71,14 @@ def test_the_bar_shows_percent_times_estimate_leader_and_draws(clock: Clock) -> 
         clock.now += 42
         live.update(STATE, 0.42)
     shown = file.getvalue()
-    for part in ("42%", "42 s", "58 s left", "1.23457 ± 0.00025", "led by tilted", "410,000 draws"):
+    for part in (
+        "42%",
+        "42 s",
+        "58 s left",
+        "1.23457 ± 0.00012 [1.23432, 1.23481]",
+        "led by tilted",
+        "410,000 draws",
+    ):
         assert part in shown
 
 
@@ -120,7 +132,7 @@ def test_the_bar_is_gone_when_the_run_is_over_even_after_an_error(clock: Clock) 
 def test_the_bar_takes_two_lines_at_any_width(clock: Clock, width: int) -> None:
     console, file = terminal(width)
     with Live("cost", console) as live:
-        live.update(State(1.2345678e-9, 2.46e-13, "a long name " * 9, 10**9, 1e9), 0.42)
+        live.update(State(1.2345678e-9, 1.23e-13, 2.46e-13, "a long name " * 9, 10**9, 1e9), 0.42)
         assert file.getvalue().count("\n") <= (2 if width < 40 else 1)
 
 
@@ -128,15 +140,15 @@ def test_the_bar_takes_two_lines_at_any_width(clock: Clock, width: int) -> None:
 def test_a_fraction_outside_its_range_does_no_harm(clock: Clock, fraction: float) -> None:
     console, file = terminal()
     with Live("draws", console) as live:
-        live.update(State(float("nan"), float("inf"), "", 0, 0.0), fraction)
-    assert "unknown ± inf" in file.getvalue()
+        live.update(State(float("nan"), float("nan"), float("inf"), "", 0, 0.0), fraction)
+    assert "unknown ± unknown [unknown, unknown]" in file.getvalue()
 
 
 def test_of_a_vector_the_first_component_is_shown(clock: Clock) -> None:
     console, file = terminal()
     with Live("draws", console) as live:
-        live.update(State([1.0, 2.0, 3.0], [0.1, 0.2, 0.3]), 0.5)
-    assert "first of 3: 1.00 ± 0.10" in file.getvalue()
+        live.update(State([1.0, 2.0, 3.0], [0.1, 0.2, 0.3], [0.2, 0.4, 0.6]), 0.5)
+    assert "first of 3: 1.00 ± 0.10 [0.80, 1.20]" in file.getvalue()
 
 
 def test_a_name_is_no_markup(clock: Clock) -> None:
@@ -173,8 +185,8 @@ def test_in_a_notebook_one_output_is_replaced_and_emptied(
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     assert interactive()
     with Live("draws") as live:
-        live.update(State(1.0, 0.1, "<b>"), 0.42)
-    assert "<b>1.00 ± 0.10</b>" in shown[0]
+        live.update(State(1.0, 0.1, 0.2, "<b>"), 0.42)
+    assert "<b>1.00 ± 0.10 [0.80, 1.20]</b>" in shown[0]
     assert "led by &lt;b&gt;" in shown[0]
     assert shown[-1] == ""
 
@@ -204,7 +216,7 @@ def test_the_log_gets_a_line_every_ten_seconds(
         for _ in range(250):
             clock.now += 0.1
             progress.update(STATE, 0.42)
-    line = "42%: 1.23457 ± 0.00025, 410,000 draws, led by tilted"
+    line = "42%: 1.23457 ± 0.00012 [1.23432, 1.23481], 410,000 draws, led by tilted"
     assert caplog.messages == [line, line]
     assert {record.name for record in caplog.records} == {"croupier"}
 
@@ -227,5 +239,67 @@ def test_impossible_rates_are_refused() -> None:
 
 
 def test_a_large_log_is_written_out() -> None:
-    progress = types.SimpleNamespace(log_value=-1000007.8824, log_half_width=0.0123)
-    assert standing_line(progress) == "log: -1000007.882 ± 0.012"  # type: ignore[arg-type]
+    logs = {"log_value": -1000007.8824, "log_stderr": 0.0123, "log_half_width": 0.0246}
+    said = standing_line(types.SimpleNamespace(**logs))  # type: ignore[arg-type]
+    assert said == "log: -1000007.882 ± 0.012 [-1000007.907, -1000007.858]"
+
+
+# -- what agrees, and what moves
+
+
+def test_the_progress_line_and_the_result_say_the_same() -> None:
+    lines: list[str] = []
+
+    def note(progress: Any) -> None:
+        lines.append(standing_line(progress))
+
+    arms = {"a": lambda rng, n: rng.normal(1.0, 1.0, n), "b": lambda rng, n: rng.normal(1, 0.1, n)}
+    for more in ({}, {"anytime": True}, {"rtol": 1e-9}):
+        result = cr.estimate(arms, draws=3000, rng=7, callback=note, **more)  # type: ignore[arg-type]
+        first = str(result).splitlines()[0]
+        estimate, _, ends = lines[-1].partition(" [")
+        assert first.startswith(f"{estimate}   95% interval [{ends}")
+
+
+def test_progress_in_a_pipe_is_a_line_every_few_seconds(clock: Clock) -> None:
+    lines: list[str] = []
+    progress = LogProgress("draws", 5.0, lines.append)
+    for _ in range(120):
+        clock.now += 0.1
+        progress.update(STATE, 0.42)
+    assert lines == ["42%: 1.23457 ± 0.00012 [1.23432, 1.23481], 410,000 draws, led by tilted"] * 2
+
+
+def test_progress_true_without_a_terminal_writes_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "_LINES", 0.0)
+    monkeypatch.setattr(module, "_PATIENCE", 0.0)
+    arms = {"a": lambda rng, n: rng.normal(1.0, 1.0, n)}
+    cr.estimate(arms, draws=500, rng=7, progress=True)
+    captured = capsys.readouterr()
+    assert "%: " in captured.err
+    assert " ± " in captured.err
+    assert captured.out == ""
+    cr.estimate(arms, draws=500, rng=7, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_the_clock_of_the_bar_moves_during_a_long_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, file = terminal()
+    monkeypatch.setattr(module, "_PATIENCE", 0.05)
+    monkeypatch.setattr(module, "_SECOND", 0.05)
+    with module.Watch(Live("draws", console)):
+        time.sleep(0.8)  # no batch comes back
+    shown = file.getvalue()
+    assert "waiting for the first batch" in shown
+    assert len(set(re.findall(r"0\.\d+ s|\d+ ms", shown))) >= 3
+
+
+def test_the_clock_of_the_bar_starts_with_the_call(clock: Clock) -> None:
+    console, file = terminal()
+    live = Live("draws", console)
+    clock.now += 30  # a store is opened, and the first batch is slow
+    with live:
+        live.update(STATE, 0.42)
+    assert "30 s" in file.getvalue()

@@ -1,0 +1,254 @@
+"""Process: a running program, what it prints, and its last lines if it fails."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+__all__ = ["Process", "ProgramError", "printable"]
+
+#: This many of its last lines of a program that fails are shown, each in so many characters.
+_LAST: Final = 5
+_LONG: Final = 200
+
+#: The system gives at most so many bytes at once.
+_BYTES: Final = 1 << 16
+
+#: Seconds to wait for the last words of a program that has ended.
+_LAST_WORDS: Final = 1.0
+
+
+class ProgramError(Exception):
+    """What a program did wrong; `said` is the line or value that is wrong."""
+
+    def __init__(self, message: str, said: Any = None) -> None:
+        super().__init__(message)
+        self.said = said
+
+
+class Process:
+    """One running program. With `asked` it has a standard input, otherwise that is empty."""
+
+    def __init__(
+        self, arguments: Sequence[str], folder: str | os.PathLike[str] | None, *, asked: bool
+    ) -> None:
+        try:
+            self._process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=folder,
+                **_OWN_GROUP,
+            )
+        except (OSError, ValueError) as error:
+            raise ProgramError(_cannot_start(error, arguments[0], folder)) from None
+        self._pid = os.getpid()
+        self._errors: deque[bytes] = deque(maxlen=_LAST)
+        self._printed: deque[bytes] = deque(maxlen=2)
+        self._late = False
+        self._listener = threading.Thread(
+            target=_listen, args=(self._process.stderr, self._errors), daemon=True
+        )
+        self._listener.start()
+        # Runs when this object is dropped, and at the end of the interpreter.
+        self._end = weakref.finalize(self, _end, self._process, self._pid)
+
+    @property
+    def ours(self) -> bool:
+        """Whether this process has started the program; a fork must start its own."""
+        return os.getpid() == self._pid
+
+    def end(self) -> None:
+        """End the program and all that it has started."""
+        self._end()
+
+    def ask(self, line: str) -> None:
+        """Send a line to a program that stays; what it has printed before is one too many."""
+        assert self._process.stdin is not None
+        if self._has_printed():
+            raise self._failed("printed more than it was asked for")
+        try:
+            self._process.stdin.write(line.encode())
+        except OSError:
+            raise self._failed(f"ended before it was asked{self._code()}") from None
+
+    def _has_printed(self) -> bool:
+        if sys.platform == "win32" or self._process.stdout is None:
+            return False  # a pipe cannot be looked into there
+        ready, _, _ = select.select([self._process.stdout], [], [], 0)
+        return bool(ready) and self._process.poll() is None
+
+    def read(self, enough: Callable[[bytes, int], int | None], timeout: float | None) -> bytes:
+        """Read until `enough` says how many bytes are the answer, or until the output ends.
+
+        `enough` gets what came last, and the number of bytes so far.
+        """
+        stdout = self._process.stdout
+        assert stdout is not None
+        parts: list[bytes] = []
+        length = 0
+        with self._deadline(timeout):
+            while part := self._some(stdout):
+                parts.append(part)
+                length += len(part)
+                self._printed.append(part)
+                if (needed := enough(part, length)) is not None:
+                    if length > needed:
+                        raise self._failed("printed more than it was asked for")
+                    return b"".join(parts)
+        if self._late:
+            raise self._failed(f"did not answer within {timeout:g} s, and was ended")
+        said = b"".join(parts)
+        if self._process.stdin is not None:
+            raise self._failed(f"ended before its answer was complete{self._code()}")
+        return said
+
+    def _some(self, stdout: Any) -> bytes:
+        try:
+            return bytes(os.read(stdout.fileno(), _BYTES))
+        except OSError:
+            return b""
+
+    def check_end(self, timeout: float | None) -> None:
+        """Wait for the end of the program; any exit code but 0 is an error."""
+        with self._deadline(timeout):
+            code = self._process.wait()
+        if self._late:
+            raise self._failed(f"did not end within {timeout:g} s")
+        if code:
+            raise self._failed(_ended_with(code))
+
+    def wrong(self, failed: ProgramError) -> ProgramError:
+        """Return an error about an answer, with the last lines of the program."""
+        self._listener.join(_LAST_WORDS / 10)
+        return ProgramError(f"{failed}{self._last_lines()}", failed.said)
+
+    def _failed(self, what: str) -> ProgramError:
+        self._listener.join(_LAST_WORDS)
+        return ProgramError(what + self._last_lines())
+
+    def _code(self) -> str:
+        try:
+            code = self._process.wait(_LAST_WORDS)
+        except subprocess.TimeoutExpired:
+            return ""
+        return f": it {_ended_with(code)}"
+
+    def _last_lines(self) -> str:
+        if self._errors:
+            return f"; its last lines on stderr:\n{_shown(list(self._errors))}"
+        lines = b"".join(self._printed).splitlines()[-_LAST:]
+        return f"; its last lines:\n{_shown(lines)}" if lines else "; it printed nothing"
+
+    def _deadline(self, timeout: float | None) -> _Deadline:
+        return _Deadline(timeout, self._too_late)
+
+    def _too_late(self) -> None:
+        self._late = True
+        _kill(self._process, self._pid)
+
+
+class _Deadline:
+    """Calls a function if a block takes longer than `seconds`."""
+
+    def __init__(self, seconds: float | None, late: Callable[[], None]) -> None:
+        self._timer = None if seconds is None else threading.Timer(seconds, late)
+        if self._timer is not None:
+            self._timer.daemon = True
+
+    def __enter__(self) -> None:
+        if self._timer is not None:
+            self._timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+#: Ctrl-C in a terminal goes to croupier alone, which then ends the programs.
+_OWN_GROUP: Final[dict[str, Any]] = (
+    {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
+    if sys.platform == "win32"
+    else {"process_group": 0}
+)
+
+
+def _listen(stream: Any, lines: deque[bytes]) -> None:
+    """Read what a program says on stderr, so that it never waits, and keep the last lines."""
+    with suppress(OSError, ValueError):
+        rest = b""
+        while part := os.read(stream.fileno(), _BYTES):
+            *whole, rest = (rest + part).split(b"\n")
+            lines.extend(line for line in whole if line.strip())
+            rest = rest[-_BYTES:]
+        if rest.strip():
+            lines.append(rest)
+
+
+def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:
+        return  # a fork leaves the program to its parent
+    with suppress(OSError):
+        if sys.platform == "win32":
+            process.kill()
+        elif process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+    _kill(process, owner)
+    if os.getpid() != owner:
+        return
+    with suppress(OSError, subprocess.TimeoutExpired):
+        process.wait(_LAST_WORDS)
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+def _cannot_start(
+    error: OSError | ValueError, program: str, folder: str | os.PathLike[str] | None
+) -> str:
+    place = os.fspath(folder) if folder is not None else os.getcwd()
+    if isinstance(error, FileNotFoundError):
+        if not os.path.isdir(place):
+            return f"cannot start: there is no folder {place}"
+        return (
+            f"cannot start: there is no program {program!r} in {place} or on the PATH (a path "
+            "such as ./program is relative to that folder)"
+        )
+    if isinstance(error, PermissionError):
+        return f"cannot start: {program!r} may not be executed: chmod +x {program}"
+    return f"cannot start: {error}"
+
+
+def _ended_with(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
+
+
+def _shown(lines: Sequence[bytes]) -> str:
+    return "\n".join(f"  {printable(line)}" for line in lines)
+
+
+def printable(line: bytes) -> str:
+    """Return the beginning of a line, with a ? for every control character."""
+    text = line.decode(errors="replace")
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_LONG])
+    return f"{shown} ..." if len(text) > _LONG else shown

@@ -1,0 +1,88 @@
+"""[arms]: Python functions and programs that estimate one quantity."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from croupier.arms.base import Arm, as_arms
+from croupier.arms.by_reference import load_reference
+from croupier.arms.programs import Program
+from croupier.cli.sections import Section, check_keys
+from croupier.errors import PlanError
+
+if TYPE_CHECKING:
+    from croupier.results.result import Result
+
+__all__ = ["SECTION", "arm_of", "arms_of"]
+
+#: What may be said about an arm of either kind.
+_OF_ANY: Final = ("bounds", "cost_bounds", "version")
+_OF_PROGRAMS: Final = tuple([field.name for field in fields(Program) if field.init])
+
+
+def arms_of(contents: Any, folder: Path) -> dict[str, Arm]:
+    """Return the arms of a section, or those that a reference ``module:name`` names."""
+    if isinstance(contents, str):
+        return _referenced(contents, folder)
+    if not isinstance(contents, Mapping) or not contents:
+        raise PlanError("[arms] must have a section for every arm, such as [arms.naive]")
+    return {name: arm_of("arms", name, said, folder) for name, said in contents.items()}
+
+
+def arm_of(section: str, name: str, said: Any, folder: Path, more: tuple[str, ...] = ()) -> Arm:
+    """Return the arm of one subsection; `more` are keys that others read."""
+    where = f"[{section}.{name}]"
+    if not isinstance(said, Mapping) or ("python" in said) == ("command" in said):
+        raise PlanError(
+            f'{where} must have either command = ["./program", "{{size}}", "{{seed}}"] or '
+            f'python = "module:function", got {said!r:.200}'
+        )
+    about = {key: said[key] for key in _OF_ANY if key in said}
+    try:
+        if "python" in said:
+            check_keys(where, "key", said, ("python", *_OF_ANY, *more))
+            return _python(name, said["python"], folder, about)
+        check_keys(where, "key", said, (*_OF_PROGRAMS, *_OF_ANY, *more))
+        given = {key: said[key] for key in _OF_PROGRAMS if key in said}
+        given["folder"] = folder / given.get("folder", ".")
+        program = Program(**given)
+        return Arm(program, name, **{"version": program.version, **about})
+    except PlanError as error:
+        message = str(error)
+        raise PlanError(message if where in message else f"{where}: {message}") from None
+
+
+def _python(name: str, reference: Any, folder: Path, about: dict[str, Any]) -> Arm:
+    if not isinstance(reference, str):
+        raise PlanError(f"python must be a text such as 'module:function', got {reference!r:.80}")
+    found = load_reference(reference, folder)
+    if isinstance(found, Arm):
+        return replace(found, name=name, **about)
+    version = getattr(found, "version", None)
+    return Arm(found, name, **{"version": version if isinstance(version, str) else None, **about})
+
+
+def _referenced(reference: str, folder: Path) -> dict[str, Arm]:
+    """Return the arms that a name of a module stands for: arms, or a function that makes them."""
+    found = load_reference(reference, folder)
+    if inspect.isfunction(found):
+        makes = not inspect.signature(found).parameters
+        found = found() if makes else {reference.rpartition(":")[2]: found}
+    elif isinstance(found, Arm):
+        found = {found.name or reference.rpartition(":")[2]: found}
+    return {str(arm.name): arm for arm in as_arms(found)}
+
+
+def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
+    from croupier.running.estimate import estimate
+
+    return estimate(arms_of(contents, folder), **options)
+
+
+SECTION = Section(
+    "arms", "Python functions and programs that estimate one quantity", _play, arms=arms_of
+)

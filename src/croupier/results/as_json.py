@@ -1,0 +1,204 @@
+"""A result as strict JSON, with a versioned schema, and back: docs/json.md describes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.data.history import BATCH, Curve, History, Rows
+from croupier.data.plan import Plan
+from croupier.data.scale import Scale
+from croupier.errors import PlanError
+from croupier.estimates.bet_sums import told_in
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.estimate import Grounds
+from croupier.estimates.intervals import INTERVALS, Guaranteed
+from croupier.results.rows import WIDE, ArmRow, ArmRows, RowMeaning
+
+if TYPE_CHECKING:
+    from croupier.results.result import Result
+
+__all__ = ["SCHEMA", "VERSION", "plain_result", "result_fields", "strict"]
+
+SCHEMA: Final = "croupier.result"
+
+#: A new name or meaning of a field is a new version. A field that is added is not.
+VERSION: Final = 1
+
+#: The moments of a batch, in the order of `Rows.moments`.
+_MOMENTS: Final = ("origin", "exponent", "mean", "m2", "m3", "m4")
+
+
+def strict(value: Any) -> Any:
+    """Return plain data without NaN and infinity: None, and the texts "inf" and "-inf".
+
+    >>> strict([1.5, float("nan"), float("-inf")])
+    [1.5, None, '-inf']
+    """
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, np.ndarray | np.generic):
+        return strict(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): strict(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(each) for each in value]
+    return value
+
+
+def plain_result(result: Result, version: str) -> dict[str, Any]:
+    """Return a result as plain data; `version` is that of croupier."""
+    basis, rows = result.basis, result.history.rows()
+    curve = result.history.curve()
+    column = 0 if rows.scalar else slice(None)
+    moments = {name: rows.moments[:, i, column] for i, name in enumerate(_MOMENTS)}
+    pooled = basis.pooled
+    return {
+        "schema": SCHEMA,
+        "schema_version": VERSION,
+        "croupier": version,
+        **strict(result.as_summary()),
+        "plan": strict(asdict(result.plan)),
+        "history": strict(
+            {
+                "names": result.history.names,
+                **{name: rows.batches[name] for name in BATCH.names or ()},
+                **moments,
+                "estimates": curve._asdict(),
+            }
+        ),
+        "basis": strict(
+            {
+                "scalar": rows.scalar,
+                "measured": result.history.measured,
+                "interval": basis.interval.state(),
+                "scale": basis.scale._asdict(),
+                "pooled": pooled._asdict(),
+                "runs": None if result.runs is None else asdict(result.runs),
+            }
+        ),
+    }
+
+
+def result_fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the result that `plain_result` has written."""
+    if not isinstance(data, Mapping) or data.get("schema") != SCHEMA:
+        raise PlanError(
+            f"this is not a result of croupier: it has no 'schema': '{SCHEMA}', which "
+            "result.to_dict() writes"
+        )
+    if data.get("schema_version") != VERSION:
+        raise PlanError(
+            f"the result has schema_version {data.get('schema_version')!r}, and this croupier "
+            f"reads {VERSION}: install the croupier that wrote it ({data.get('croupier')})"
+        )
+    try:
+        return _fields(data)
+    except PlanError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise PlanError(f"the result is damaged: {type(error).__name__}: {error}") from error
+
+
+def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
+    basis, plan = data["basis"], Plan(**data["plan"])
+    scalar = bool(basis["scalar"])
+    history = _history(data["history"], plan, basis, scalar)
+    log = data.get("log")
+    shaped = partial(_shaped, scalar=scalar)
+    return {
+        "value": shaped(data["value"]),
+        "stderr": shaped(data["stderr"]),
+        "interval": (shaped(data["low"], -np.inf), shaped(data["high"], np.inf)),
+        "confidence": float(data["confidence"]),
+        "draws": int(data["draws"]),
+        "cost": float(data["cost"]),
+        "seconds": float(data["seconds"]),
+        "stopped": data["stopped"],
+        "arms": ArmRows(partial(_rows, data["arms"], scalar)),
+        "agreement": None if data["agreement"] is None else shaped(data["agreement"]),
+        "warnings": tuple(data["warnings"]),
+        "history": history,
+        "plan": plan,
+        "seed": int(data["seed"]),
+        "log_value": None if log is None else shaped(log["value"]),
+        "log_stderr": None if log is None else shaped(log["stderr"]),
+        "log_interval": None if log is None else (shaped(log["low"]), shaped(log["high"])),
+        "basis": {
+            "ledger": history.ledger(),
+            "grounds": _grounds(basis, plan, history),
+            "kind": str(data["interval_kind"]),
+            "meaning": RowMeaning(**data["rows"]),
+        },
+        "runs": basis["runs"],
+    }
+
+
+def _grounds(basis: Mapping[str, Any], plan: Plan, history: History) -> Grounds:
+    """Return what the interval is made from. Guaranteed bets are made again from the batches."""
+    scale = Scale(
+        _floats(basis["scale"]["origin"]), _floats(basis["scale"]["exponent"]).astype(np.int64)
+    )
+    pooled, state = _pooled(basis["pooled"]), basis["interval"]
+    interval = INTERVALS[state["name"]].after(state, len(history))
+    interval = interval.resumed(state) or interval
+    if isinstance(interval, Guaranteed) and basis["runs"] is None:
+        interval = interval.seated(plan, pooled.shared)
+        for told in told_in(history.rows()):
+            interval.add(told)
+    return Grounds(plan, scale, pooled, interval, history.ledger())
+
+
+def _history(
+    said: Mapping[str, Any], plan: Plan, basis: Mapping[str, Any], scalar: bool
+) -> History:
+    names = tuple(said["names"])
+    history = History(names, first=plan.first, measured=bool(basis["measured"]), log=plan.log)
+    batches = np.empty(len(said["ticket"]), BATCH)
+    for name in BATCH.names or ():
+        batches[name] = said[name]
+    moments = np.stack([_floats(said[name]).reshape(len(batches), -1) for name in _MOMENTS], axis=1)
+    history.take(Rows(batches, np.ascontiguousarray(moments), scalar, []))
+    seen = said["estimates"]
+    history.looks = Curve(
+        np.array(seen["row"], np.int64), _floats(seen["value"]), _floats(seen["half_width"])
+    )
+    return history
+
+
+def _pooled(said: Mapping[str, Any]) -> Pooled:
+    arrays = {name: _floats(said[name]) for name in ("mean", "variance", "df", "weights")}
+    varies = np.array(said["varies"], np.bool_)
+    return Pooled(**arrays, varies=varies, draws=float(said["draws"]), shared=bool(said["shared"]))
+
+
+def _rows(said: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:
+    known = {field.name for field in fields(ArmRow)}
+    rows = []
+    for each in said:
+        cells = {name: cell for name, cell in each.items() if name in known}
+        for name in WIDE:
+            if cells.get(name) is not None:
+                cells[name] = _shaped(cells[name], scalar=scalar)
+        for name in ("cost_per_draw", "efficiency"):
+            cells[name] = None if cells[name] is None else float(cells[name])
+        rows.append(ArmRow(**cells))
+    return rows
+
+
+def _floats(said: Any) -> Floats:
+    """Return numbers as an array; None is NaN, and the texts "inf" and "-inf" are infinite."""
+    return np.array(said, np.float64)
+
+
+def _shaped(said: Any, unknown: float = np.nan, *, scalar: bool) -> Any:
+    numbers = _floats(said)
+    return float(unknown if said is None else numbers) if scalar else numbers

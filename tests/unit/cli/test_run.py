@@ -1,0 +1,226 @@
+"""croupier run, init and resume: problem files, options, exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import croupier as cr
+from croupier import cli
+from croupier.cli.sections import SECTIONS, read_problem, section_of
+from tests.conftest import bits_of, fine, rough
+
+PYTHON = """
+def rough(rng, size):
+    return rng.normal(1.0, 1.0, size)
+
+def fine(rng, size):
+    return rng.normal(1.0, 0.1, size)
+
+def make():
+    return {"rough": rough, "fine": fine}
+
+arms = make()
+"""
+
+TOML = """
+[run]
+draws = 2000
+seed = 7
+
+[arms.rough]
+python = "MODULE.py:rough"
+
+[arms.fine]
+python = "MODULE.py:fine"
+"""
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(cli.app, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with arms.toml; its module has a name of its own, as modules are loaded once."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    name = "module_" + tmp_path.name.replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(PYTHON)
+    (tmp_path / "arms.toml").write_text(TOML.replace("MODULE", name))
+    return tmp_path / "arms.toml"
+
+
+def module(problem: Path) -> str:
+    return next(problem.parent.glob("module_*.py")).stem
+
+
+def result_in(output: str) -> cr.Result:
+    return cr.Result.from_dict(json.loads(output))
+
+
+def test_a_file_of_python_functions_gives_the_bits_of_estimate(problem: Path) -> None:
+    done = invoke("run", problem, "--json")
+    assert done.exit_code == 0, done.stderr
+    expected = cr.estimate({"rough": rough, "fine": fine}, draws=2000, rng=7)
+    assert bits_of(result_in(done.output)) == bits_of(expected)
+
+
+@pytest.mark.parametrize("source", ["{}:arms", "{}:make", "{}.py:arms"])
+def test_arms_of_a_module_or_a_file(problem: Path, source: str) -> None:
+    named = source.format(module(problem))
+    done = invoke("run", named, "--draws", "2e3", "--rng", "7", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert result_in(done.output).draws == 2000
+
+
+def test_one_function_is_one_arm(problem: Path) -> None:
+    done = invoke("run", f"{module(problem)}:fine", "--draws", 100, "--json")
+    assert list(result_in(done.output).arms.keys()) == ["fine"]
+
+
+def test_the_command_line_goes_before_the_file(problem: Path) -> None:
+    done = invoke("run", problem, "--draws", 500, "--rng", 8, "--policy", "uniform", "--json")
+    result = result_in(done.output)
+    assert (result.draws, result.seed, result.plan.policy["name"]) == (500, 8, "uniform")
+
+
+def test_a_budget_on_the_command_line_replaces_all_budgets_of_the_file(problem: Path) -> None:
+    problem.write_text(problem.read_text().replace("draws = 2000", "seconds = 60\ndraws = 10"))
+    result = result_in(invoke("run", problem, "--draws", 300, "--json").output)
+    assert (result.draws, result.unit) == (300, "draws")
+
+
+def test_the_table_is_printed_and_the_page_written(problem: Path, tmp_path: Path) -> None:
+    done = invoke("run", problem, "--report", tmp_path / "run.html")
+    assert done.exit_code == 0
+    assert "95% interval" in done.output
+    assert "<html" in (tmp_path / "run.html").read_text()[:200]
+
+
+def test_a_tolerance_that_is_not_reached_is_exit_code_3(problem: Path) -> None:
+    assert invoke("run", problem, "--rtol", "1e-9").exit_code == 3
+    assert invoke("run", problem, "--rtol", "0.5").exit_code == 0
+
+
+def test_a_stored_run_is_resumed_with_the_seed_and_the_policy_that_it_has(
+    problem: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "run.db"
+    first = invoke("run", problem, "--store", store, "--policy", "uniform", "--rng", 9)
+    assert first.exit_code == 0
+    more = invoke("resume", store, problem, "--draws", 5000, "--json")
+    assert more.exit_code == 0, more.stderr
+    result = result_in(more.output)
+    assert (result.draws, result.seed, result.plan.policy["name"]) == (5000, 9, "uniform")
+    assert cr.open_run(store).status.draws == 5000
+
+
+def test_resume_needs_a_store(problem: Path) -> None:
+    done = invoke("resume", "none.db", problem)
+    assert done.exit_code == 2
+    assert "there is no store none.db" in done.stderr
+
+
+def test_init_writes_a_problem_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "arms", raising=False)
+    assert invoke("init", tmp_path / "new").exit_code == 0
+    path = tmp_path / "new" / "arms.toml"
+    done = invoke("run", path, "--draws", 3000, "--rtol", 1e-9, "--rng", 7, "--json")
+    assert done.exit_code == 3, done.stderr
+    result = result_in(done.output)
+    assert abs(result.value - 0.7468241) < 4 * result.stderr
+    assert min(row.draws for row in result.arms) >= 1000
+    again = invoke("init", tmp_path / "new")
+    assert again.exit_code == 2
+    assert "is there already" in again.stderr
+    assert invoke("init", tmp_path / "new", "--force").exit_code == 0
+
+
+def test_programs_run_in_the_folder_of_the_file_and_costs_are_a_budget(tmp_path: Path) -> None:
+    (tmp_path / "arm.py").write_text(
+        "import random, sys\n"
+        "for line in sys.stdin:\n"
+        "    size, seed = map(int, line.split())\n"
+        "    random.seed(seed)\n"
+        "    for _ in range(size): print(random.gauss(1, 0.1), 2.5)\n"
+        "    sys.stdout.flush()\n"
+    )
+    command = json.dumps([sys.executable, "arm.py"])
+    (tmp_path / "arms.toml").write_text(f"[arms.own]\ncommand = {command}\nstdin = true\n")
+    done = invoke("run", tmp_path / "arms.toml", "--cost", 5000, "--rng", 7, "--json")
+    assert done.exit_code == 0, done.stderr
+    result = result_in(done.output)
+    assert (result.unit, result.arms["own"].cost_per_draw) == ("cost", 2.5)
+    assert abs(result.value - 1) < 4 * result.stderr
+
+
+def test_strata_have_weights(problem: Path) -> None:
+    text = problem.read_text().replace("[arms.", "[strata.")
+    text = text.replace('rough"', 'rough"\nweight = 0.25').replace('fine"', 'fine"\nweight = 0.75')
+    problem.write_text(text)
+    done = invoke("run", problem, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert result_in(done.output).plan.table == "strata"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[arms", "is not TOML"),
+        ("", "must have one of the sections [arms]"),
+        ("[arm.x]\ncommand = 'x'", "unknown section 'arm': did you mean 'arms'?"),
+        ("arms = 3", "[arms] must have a section for every arm"),
+        ("[arms.x]\nfoo = 1", "[arms.x] must have either command"),
+        ("[arms.x]\ncommand = 'p'", "[arms.x]: the command 'p' has no {size}"),
+        ("[arms.x]\ncommand = 'p {size} {seed}'\ntimout = 3", "did you mean 'timeout'?"),
+        ("[arms.x]\npython = 'nosuchmodule:f'", "cannot be imported"),
+        ("[arms.x]\npython = 'nofile.py:f'", "there is no Python file"),
+        ("[arms.x]\npython = 'math'", "write module:name"),
+        ("[arms.x]\npython = 'math:nothing'", "math has no 'nothing'"),
+        ("[arms.x]\npython = 'math:pi'", "[arms.x]: arm 'x' is not callable"),
+        ("[run]\nsecond = 1\n[arms.x]\npython = 'a:b'", "did you mean 'seconds'?"),
+        ("[strata.x]\npython = 'numpy:add'", "has no weight"),
+    ],
+)
+def test_a_file_that_is_wrong_is_refused_in_one_line(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
+    path = tmp_path / "arms.toml"
+    path.write_text(text)
+    done = invoke("run", path, "--draws", 100)
+    assert done.exit_code == 2
+    assert complaint in done.stderr
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_file_that_is_not_there_says_how_to_get_one() -> None:
+    assert "croupier init" in invoke("run", "nowhere.toml", "--draws", 1).stderr
+
+
+def test_a_file_with_the_name_of_another_module_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "math.py").write_text("def f(rng, size): return rng.random(size)")
+    done = invoke("run", f"{tmp_path / 'math.py'}:f", "--draws", 10)
+    assert "rename the file" in done.stderr
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_every_section_says_what_it_is_for(name: str) -> None:
+    section = section_of(name)
+    assert section.name == name
+    assert section.about
+
+
+def test_a_problem_file_is_read_without_running_it(problem: Path) -> None:
+    read = read_problem(problem)
+    assert read.section.name == "arms"
+    assert list(read.arms()) == ["rough", "fine"]

@@ -1,0 +1,217 @@
+"""What new users stumble over: every message says what to do instead."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import croupier as cr
+from croupier.engines import executor_engine
+from tests.conftest import fine, rough
+
+
+def test_seed_is_called_rng_here() -> None:
+    with pytest.raises(TypeError, match="did you mean 'rng'"):
+        cr.evidence(lambda theta: -theta[:, 0], stats.norm(0, 1), draws=10, seed=3)
+    with pytest.raises(TypeError, match="did you mean 'workers'"):
+        cr.stratify([rough], [1.0], draws=10, n_jobs=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 5])
+def test_a_tuple_of_arrays_is_to_be_stacked(batch: int) -> None:
+    def greeks(rng: np.random.Generator, size: int) -> Any:
+        return rng.random(size), rng.random(size)
+
+    with pytest.raises(cr.ArmError, match=r"np\.column_stack") as caught:
+        cr.estimate({"greeks": greeks}, draws=100, batch=batch, rng=7)
+    assert "a tuple of 2 arrays" in str(caught.value)
+    assert "cr.Draws(values, costs)" in str(caught.value)
+
+
+def test_two_closures_of_one_name_have_a_way_out() -> None:
+    def make(spread: float) -> Any:
+        def arm(rng: np.random.Generator, size: int) -> np.ndarray:
+            return rng.normal(1.0, spread, size)
+
+        return arm
+
+    with pytest.raises(cr.PlanError, match="in a mapping") as caught:
+        cr.estimate([make(1.0), make(2.0)], draws=100)
+    assert "cr.Arm(f, name='one')" in str(caught.value)
+
+
+def test_an_error_without_a_message_says_so() -> None:
+    def ends(rng: np.random.Generator, size: int) -> Any:
+        return next(iter(()))
+
+    with pytest.raises(cr.ArmError, match=r"raised StopIteration: \(without a message\)"):
+        cr.estimate({"ends": ends}, draws=10)
+
+
+def test_messages_round_their_numbers() -> None:
+    with pytest.warns(cr.CroupierWarning, match="relative to a value that may be zero") as caught:
+        cr.estimate({"zero": lambda rng, n: rng.normal(0, 1, n)}, draws=1000, rtol=1e-3, rng=7)
+    bounded = cr.Arm(lambda rng, n: rng.random(n) + 1 / 3, name="a", bounds=(0, 1))
+    with pytest.raises(cr.ArmError, match="outside of its bounds") as error:
+        cr.estimate([bounded], draws=1000, rng=7)
+    for text in (str(caught[-1].message), str(error.value)):
+        assert not any(len(word.strip("().,").partition(".")[2]) > 9 for word in text.split()), text
+
+
+def test_a_relative_tolerance_above_one_is_noticed() -> None:
+    with pytest.warns(cr.CroupierWarning, match=r"rtol=5 is 500 % of the value.*rtol=0.05"):
+        cr.estimate({"rough": rough}, draws=1000, rtol=5, rng=7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cr.estimate({"rough": rough}, draws=1000, rtol=0.5, rng=7)
+
+
+def test_the_table_has_variance_and_weight_also_where_draws_have_costs() -> None:
+    def priced(rng: np.random.Generator, size: int) -> cr.Draws:
+        return cr.Draws(rng.normal(123456.789, 0.001, size), np.full(size, 2.5))
+
+    arms = {"an arm with a long name": priced, "another arm with a long name": priced}
+    result = cr.estimate(arms, cost=1e6, rng=7)
+    lines = str(result).splitlines()
+    for title in ("variance", "cost/draw", "efficiency", "weight"):
+        assert any(title in line for line in lines), title
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_finished_store_needs_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.db"
+    arms = {"rough": rough, "fine": fine}
+    first = cr.estimate(arms, draws=2000, rng=7, workers=2, store=path)
+    opened = []
+    seats = executor_engine.Seats.open
+    monkeypatch.setattr(
+        executor_engine.Seats, "open", lambda self: (opened.append(1), seats(self))[1]
+    )
+    again = cr.estimate(arms, draws=2000, workers=2, store=path)
+    assert not opened
+    assert again.value == first.value
+    more = cr.estimate(arms, draws=2500, workers=2, store=path)
+    assert opened
+    assert more.draws == 2500
+
+
+def test_a_store_of_another_model_says_that_the_model_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+
+    def evidence(spread: float) -> Any:
+        def log_likelihood(theta: np.ndarray) -> np.ndarray:
+            return np.asarray(stats.norm.logpdf(2.0, theta[:, 0], spread))
+
+        return cr.evidence(log_likelihood, stats.norm(0, 1), draws=300, rng=7, store=path)
+
+    evidence(0.5)
+    with pytest.raises(cr.StoreError, match="the model has changed, its likelihood"):
+        evidence(0.25)
+
+
+def test_an_interrupted_store_does_not_say_that_it_is_finished(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+
+    def stops(rng: np.random.Generator, size: int) -> np.ndarray:
+        if size > 30:
+            raise KeyboardInterrupt
+        return rng.normal(1.0, 1.0, size)
+
+    with pytest.warns(cr.CroupierWarning, match="interrupted"):
+        cr.estimate({"a": stops}, draws=10_000, rng=7, store=path)
+    said = str(cr.open_run(path).status)
+    assert "finished" not in said
+    assert "interrupted: run the same call again to continue (" in said
+    assert "% of 10,000 draws)" in said
+
+
+def test_a_table_that_is_told_by_hand_claims_no_time(tmp_path: Path) -> None:
+    table = cr.Allocator(["a", "b"], rng=7, store=tmp_path / "run.db")
+    for _ in range(20):
+        batch = table.ask()
+        assert batch is not None
+        table.tell(batch, batch.rng().normal(1.0, 1.0, batch.size))
+    said = str(table.result())
+    table.close()
+    assert "draws so far, told by hand" in said
+    assert " 0 s" not in said
+    status = str(cr.open_run(tmp_path / "run.db").status)
+    assert "asked and told by hand" in status
+    assert " 0 s" not in status
+
+
+# -- names of components
+
+
+def pair(rng: np.random.Generator, size: int) -> np.ndarray:
+    return rng.normal([1.0, 2.0], 1.0, (size, 2))
+
+
+def test_names_of_components_are_everywhere(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    arms = {"a": pair, "b": pair}
+    result = cr.estimate(arms, draws=500, rng=7, names=["price", "delta"], store=path)
+    assert "price" in str(result)
+    assert "delta" in result._repr_html_()
+    assert result.to_dict()["components"] == ["price", "delta"]
+    assert cr.Result.from_dict(result.to_dict()).components == ("price", "delta")
+    assert cr.open_run(path).result().components == ("price", "delta")
+    again = cr.estimate(arms, draws=800, store=path)  # left out: those of the store
+    assert again.components == ("price", "delta")
+    assert float(result.to_xarray()["value"].sel(component="delta")) == result.value[1]
+
+
+def test_names_must_fit_the_draws() -> None:
+    with pytest.raises(cr.ArmError, match=r"returned 2 components, but names= has 3 names"):
+        cr.estimate({"a": pair}, draws=100, names=["a", "b", "c"])
+    with pytest.raises(cr.ArmError, match=r"returned a number for every draw, but names= has 1"):
+        cr.estimate({"a": rough}, draws=100, names=["a"])
+    for bad in ("ab", [], ["a", "a"], [1, 2], 3):
+        with pytest.raises(cr.PlanError, match="names must be"):
+            cr.estimate({"a": pair}, draws=100, names=bad)  # type: ignore[arg-type]
+
+
+def test_a_table_told_by_hand_has_names_too() -> None:
+    table = cr.Allocator(["a"], rng=7, names=["x", "y"])
+    for _ in range(5):
+        batch = table.ask()
+        assert batch is not None
+        table.tell(batch, pair(batch.rng(), batch.size))
+    assert table.result().components == ("x", "y")
+
+
+def test_without_names_components_are_numbered() -> None:
+    assert cr.estimate({"a": pair}, draws=100, rng=7).components == ("0", "1")
+
+
+def test_a_history_becomes_a_data_frame() -> None:
+    result = cr.estimate({"rough": rough, "fine": fine}, draws=500, rng=7)
+    frame = result.history.to_pandas()
+    assert frame.index.name == "ticket"
+    assert len(frame) == len(result.history)
+    assert frame["size"].sum() == 500
+    assert set(frame["arm"]) == {"rough", "fine"}
+
+
+def test_a_simulation_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    sim = cr.simulate(cr.simulator.scaled_bernoulli([0.08, 0.18]), ["ucb1", "uniform"], 5, 300)
+    figure = sim.plot()
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ucb1", "uniform"]
+    assert [len(line.get_xdata()) for line in axes.lines] == [len(sim.times)] * 2
+    figure.savefig(tmp_path / "regret.png")
+
+
+def test_opening_a_finished_store_with_workers_is_quick(tmp_path: Path) -> None:
+    path = tmp_path / "run.db"
+    cr.estimate({"rough": rough}, draws=500, rng=7, width=4, store=path)
+    began = time.perf_counter()
+    cr.estimate({"rough": rough}, draws=500, workers=2, width=4, store=path)
+    assert time.perf_counter() - began < 2.0
