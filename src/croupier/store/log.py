@@ -181,11 +181,9 @@ class Log:
                 self._records, calls = records_in(database, plan), calls_in(database)
             if calls:
                 with all_is_damage(self.path):
-                    state, after = calls[-1]["interval"], self._records.last + 1
-                    table.interval = table.interval.after(state, after)
-                    table.interval = learned(
-                        table.interval, [call["interval"] for call in reversed(calls)]
-                    )
+                    states = [call["interval"] for call in reversed(calls)]
+                    interval = table.interval.after(states[0], self._records.last + 1)
+                    table.interval = learned(interval, states)
             self._database = Database.write(self.path, self._durability)
             if self._database.version != VERSION:
                 self._convert(self._database, plan, learns, calls)
