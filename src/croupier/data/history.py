@@ -61,7 +61,8 @@ class History:
 
     `arm` is an index into `names`; `cost` and `draws` are totals that include the batch.
     `look_back` makes the estimate that was available after some of the batches, from a ledger of
-    these batches. A table that does not make its estimates from a ledger sets `looks` instead.
+    these batches. `like` is a ledger of this kind, if it is not an ordinary one. A table that does
+    not make its estimates from a ledger sets `looks` instead.
     """
 
     def __init__(
@@ -71,13 +72,14 @@ class History:
         *,
         measured: bool = False,
         log: bool = False,
+        like: Ledger | None = None,
     ) -> None:
         self.names = names
         self.scalar = True
         self.looks: Curve | None = None
         self._look_back = look_back
-        self._measured = measured
         self._log = log
+        self._like = like or Ledger(len(names), measured=measured, positive=log)
         self._rows = 0
         self._batches: NDArray[np.void] = np.empty(16, BATCH)
         self._moments: Floats = np.empty((16, 6, 1))
@@ -216,12 +218,9 @@ class History:
 
     def ledger(self) -> Ledger:
         """Return the ledger of these batches, booked again in their order."""
-        ledger = self._empty()
+        ledger = self._like.empty()
         self._book(ledger, 0, self._rows)
         return ledger
-
-    def _empty(self) -> Ledger:
-        return Ledger(len(self.names), measured=self._measured, positive=self._log)
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN if none was.
@@ -259,7 +258,7 @@ class History:
             return _latest(self.looks, rows)
         if self._look_back is None:
             raise PlanError("this history has no estimates: use the history of a result")
-        ledger = self._empty()
+        ledger = self._like.empty()
         values, halves, start = [], [], 0
         with arithmetic(self._log):
             for stop in rows + 1:

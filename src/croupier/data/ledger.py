@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 
@@ -132,9 +132,13 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.count)
 
-    def copy(self) -> Ledger:
+    def empty(self) -> Ledger:
+        """Return a ledger of the same arms without draws."""
+        return Ledger(len(self), measured=self.measured, positive=self.positive)
+
+    def copy(self) -> Self:
         """Return a snapshot that later draws do not change."""
-        twin = Ledger.__new__(Ledger)
+        twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, np.ndarray) else value)
         return twin
@@ -150,10 +154,10 @@ class Ledger:
         twin.varies = bool(twin._variance.all())
         return twin
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
+    @staticmethod
+    def from_state(state: Mapping[str, Any], like: Ledger) -> Ledger:
         """Return the ledger with these ``vars``; `like` has the same number of arms."""
-        ledger = cls(len(like), measured=like.measured, positive=like.positive)
+        ledger = like.empty()
         for name, mine in vars(ledger).items():
             its = state[name]
             # Of an array only the last axis, the components, may be another.
@@ -197,6 +201,11 @@ class Ledger:
         df = 2 (n - 1)/(kurtosis - 1), with the kurtosis shrunk towards 5.
         """
         return self._df.copy()
+
+    @property
+    def for_estimate(self) -> Ledger:
+        """The means, variances and counts that an estimate is made of: usually these."""
+        return self
 
     @property
     def price(self) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.data.epochs import schedule_of
 from croupier.data.extremes import Tail
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
@@ -106,7 +107,7 @@ def warnings_of(
             f"far from the leading arm: {_listed(names, far)}; there are too few draws for a test, "
             "but that arm is biased or has not seen its tail: compare with policy='uniform'"
         )
-    if plan.policy["name"] == "mc-ucb" and not pooled.shared:
+    if plan.policy["name"] == "mc-ucb" and not pooled.shared and schedule_of(plan) is None:
         warnings.extend(_followed(ledger, pooled))
     warnings.extend(_heavy(plan, pooled, tails))
     return warnings, p

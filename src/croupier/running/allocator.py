@@ -313,7 +313,7 @@ def _plan(
         seed=seed_from(rng),
         policy=describe(policy),
         combine=usual if combine is None else name_of(as_combiner(combine)),
-        **({} if weights is None else strata_of(weights)),
+        **({} if weights is None else strata_of(weights, policy)),
         **settings,
     )
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from croupier.data.draws import Batch, Outcome
 from croupier.data.extremes import Tail
-from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import ArmError, PlanError
@@ -111,7 +110,7 @@ class ArmBooks:
         """
         books, self._pooled = self.books, None
         if books.torn:  # everything except the history may be half done: start again
-            books.ledger, self.tails = Ledger(len(self.plan.names)), {}
+            books.ledger, self.tails = books.ledger.empty(), {}
         first, rows = int(books.ledger.draws), len(books.history)
         books.torn = True
         books.history.append_draws(rows, arms[rows:], values[rows:])

@@ -17,7 +17,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner, as_combiner
 from croupier.estimates.intervals import Interval
 from croupier.policies import Policy, as_policy
-from croupier.policies.base import Play, digest_of, group_of
+from croupier.policies.base import Play, digest_of, group_of, prepare_of
 from croupier.results.make_result import Loss, cost_times_variance
 from croupier.results.merging import arm_by_arm
 from croupier.results.result import Result
@@ -51,6 +51,7 @@ class IndependentArms:
     ) -> None:
         self.plan, self.policy = plan, policy
         self.digest = digest_of(policy)
+        self._prepare = prepare_of(policy)
         self._group = group_of(policy, plan.unit)
         self._learners = dict(learners or {})
         self.arm_states = {name: learner.start() for name, learner in self._learners.items()}
@@ -77,6 +78,8 @@ class IndependentArms:
         """Decide the next ticket from what has been told so far."""
         plan, ledger = self.plan, self.known.books.ledger
         ticket = self.tickets.asked + len(self.decisions)
+        if self._prepare is not None:
+            self.policy_state = self._prepare(self.policy_state, ledger, self.pending)
         choice = self.policy.choose(
             self.policy_state, ledger, self.pending, lambda: stream(plan.seed, POLICY, ticket)
         )

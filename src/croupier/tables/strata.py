@@ -13,6 +13,8 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
+from croupier.policies import MCUCB, Policy
+from croupier.policies.base import epochs_of
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example
 from croupier.tables.independent import example_arms, kind_of_arms
@@ -37,15 +39,19 @@ def combiner_of(plan: Plan) -> Stratified:
     return Stratified(weights)
 
 
-def strata_of(weights: Sequence[float]) -> dict[str, Any]:
+def strata_of(weights: Sequence[float], policy: Policy) -> dict[str, Any]:
     """Return the fields of a plan that make its arms strata with these weights.
 
-    The plan also needs ``combine="strata"``.
+    The plan also needs ``combine="strata"``. If the policy deals in epochs, the plan says how they
+    grow, and the means of the strata are taken epoch by epoch: see `croupier.data.epochs`.
 
-    >>> strata_of([0.5, 0.5])
-    {'table': 'strata', 'settings': {'weights': [0.5, 0.5]}}
+    >>> strata_of([0.5, 0.5], MCUCB())
+    {'table': 'strata', 'settings': {'weights': [0.5, 0.5], 'epochs': 2.0}}
     """
-    return {"table": KIND.name, "settings": {"weights": list(weights)}}
+    settings: dict[str, Any] = {"weights": list(weights)}
+    if (growth := epochs_of(policy)) is not None:
+        settings["epochs"] = growth
+    return {"table": KIND.name, "settings": settings}
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
@@ -60,7 +66,7 @@ def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
 def _example() -> Example:
     plan = Plan(
         ("a", "b", "c"), 7, policy={"name": "mc-ucb"}, combine=Stratified.name,
-        **strata_of([0.5, 0.3, 0.2]),
+        **strata_of([0.5, 0.3, 0.2], MCUCB()),
     )  # fmt: skip
     return Example(plan, example_arms())
 
