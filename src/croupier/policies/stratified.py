@@ -65,15 +65,17 @@ def published_bound(deviation: Floats, count: Floats, bound: float, delta: float
 def shrunk_deviation(variance: Floats, error: Floats) -> tuple[Floats, Floats]:
     """Return standard deviations shrunk towards each other, and the errors of their squares.
 
-    `error` is the relative standard error of each sample variance. Log-variances spread by their
-    errors e_k and by their differences, with the variance tau^2 (DerSimonian and Laird, Controlled
-    Clinical Trials 7, 1986, eq. 8). A log-variance keeps tau^2/(tau^2 + e_k^2) of its distance
-    from the mean (Efron and Morris, JASA 70, 1975). Strata that differ no more than their errors
-    explain thus count as equal, and strata that clearly differ are left alone. A stratum that has
-    not varied stays at 0.
+    `error` is the relative standard error sqrt(2/df) of each sample variance. Log-variances v_k
+    differ by their errors and by tau^2. The variance of an error is trigamma(df/2), twice 2/df for
+    few draws (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004, section
+    3); tau^2 is that of DerSimonian and Laird (Controlled Clinical Trials 7, 1986). v_k keeps
+    tau^2/(tau^2 + e_k^2) of its distance from the mean. So strata that differ no more than their
+    errors explain count as equal, and strata that clearly differ are left alone. A stratum that
+    has not varied stays at 0.
     """
     varied = variance > 0
-    v, e2 = np.log(variance[varied]), np.square(error[varied])
+    v, x = np.log(variance[varied]), np.square(error[varied])
+    e2 = x + np.square(x) / 2 + x**3 / 6  # trigamma(df/2), x = 2/df
     precision = 1 / e2
     total = precision.sum()
     Q = (precision * np.square(v - precision @ v / total)).sum()
@@ -146,6 +148,8 @@ def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
     level = float(done @ price) / float(epoch.planned @ price) + _AHEAD
     left = epoch.end - ledger.draws - float(pending.sum())
     due = min(level, 1.0) * float(epoch.planned[arm]) - float(done[arm])
+    # Two draws come first: an epoch that is not finished then knows all variances too.
+    due = due if done[arm] else max(due, 1.0)
     return Play(arm, int(max(min(due, left - 1), 0)) + 1)
 
 
