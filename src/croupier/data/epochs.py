@@ -1,4 +1,4 @@
-"""Epochs: strata whose counts follow deviations from earlier epochs only, so that no mean is biased.
+"""Epochs of strata: counts that follow earlier epochs only, so that no mean is biased.
 
 If the counts of strata follow the deviations of the same draws, the pooled mean of a skewed stratum
 is too low: a stratum that has not shown its tail gets few further draws. In epochs this cannot
@@ -72,7 +72,7 @@ class EpochLedger(Ledger):
     def __init__(self, like: Ledger, schedule: Schedule, weights: Floats) -> None:
         super().__init__(len(like), measured=like.measured, positive=like.positive)
         arms = len(like)
-        self.schedule = tuple(schedule)
+        self.schedule: tuple[int, float] = tuple(schedule)  # plain data, for a snapshot
         self.weights = weights
         self.runs: tuple[float, ...] = (0.0,)
         self.epoch_start = 0.0
@@ -119,8 +119,9 @@ class EpochLedger(Ledger):
         opening = self.epoch_start in self.runs
         c = np.where(n > 0, n / self.weights if opening else self.draws - self.epoch_start, 0.0)
         Q = c * c / some
-        clock = self._clock + (c, Q, np.where(n == 1, Q, 0.0))
-        return clock, self._closed + (c[:, None] * x, Q[:, None] * s2)
+        clock = np.array((c, Q, np.where(n == 1, Q, 0.0)))
+        closed = np.array((c[:, None] * x, Q[:, None] * s2))
+        return self._clock + clock, self._closed + closed
 
     @property
     def for_estimate(self) -> Ledger:
@@ -135,7 +136,9 @@ class EpochLedger(Ledger):
         variance = (cv + unknown[:, None] * self.sample_variance) / np.where(c > 0, Q, 1.0)[:, None]
         if self.positive:  # what must have been missed counts here too
             sample = self.sample_variance
-            variance *= np.divide(self._variance, sample, out=np.ones_like(sample), where=sample > 0)
+            variance *= np.divide(
+                self._variance, sample, out=np.ones_like(sample), where=sample > 0
+            )
         twin = self.copy()
         twin.count = n
         twin.moments[0] = np.where(drawn, cx / C, self.moments[0])
@@ -159,7 +162,7 @@ class EpochLedger(Ledger):
         clock, (cx, cv) = theirs._clock, theirs._closed
         self._clock = self._clock + clock
         moved = times_two_to(cx, shift) + clock[0][:, None] * gap
-        self._closed = self._closed + (moved, times_two_to(cv, 2 * shift))
+        self._closed = self._closed + np.array((moved, times_two_to(cv, 2 * shift)))
         self.runs = (*self.runs, *[before + start for start in other.runs])
         self._before, self._known = self.count.copy(), self.moments[:2].copy()
         self.epoch_start = self.draws

@@ -22,9 +22,9 @@ __all__ = [
     "Sprint",
     "describe",
     "digest_of",
+    "epochs_of",
     "group_of",
     "lacks_of",
-    "epochs_of",
     "objective_weights",
     "opening",
     "prepare_of",
@@ -68,9 +68,9 @@ class Policy(Protocol):
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
     sizes are multiples of it. ``prepare(state, ledger, pending)`` may return another state before
-    a decision, for a plan that several decisions follow. ``sprint(state)`` may return a `Sprint`, which plays draw by draw
-    what the policy would have played, only faster. To be registered it needs ``example()``, a
-    policy for arms 'a' and 'b', for the contract tests.
+    a decision, for a plan that several decisions follow. ``sprint(state)`` may return a `Sprint`,
+    which plays draw by draw what the policy would have played, only faster. To be registered it
+    needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]

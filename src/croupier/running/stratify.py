@@ -126,11 +126,11 @@ def optimal_shares(result: Result) -> dict[str, float]:
 def regret(result: Result) -> float:
     """Return how much more variance the estimate has than with the optimal static allocation.
 
-    It is C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with the cost C of all draws (their
-    number, if each costs 1). 0 is the best; 0.05 means 5 % more variance. The standard deviations
-    and costs are those that the run itself found. If the draws were dealt in epochs, n_k is the
-    number of equally weighted draws that would have the same variance, which is at most the number
-    of draws. It is NaN if no stratum has varied.
+    It is C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with the cost C of all draws
+    (their number, if each costs 1). 0 is the best; 0.05 means 5 % more variance. The standard
+    deviations and costs are those that the run itself found. If the draws were dealt in epochs,
+    n_k is the number of equally weighted draws that would have the same variance, which is at most
+    the number of draws. It is NaN if no stratum has varied.
 
     >>> import croupier as cr
     >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}

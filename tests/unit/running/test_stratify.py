@@ -53,13 +53,17 @@ def counts(result: cr.Result) -> list[int]:
 def test_the_estimate_is_the_weighted_sum_of_the_means_with_its_own_error() -> None:
     result = cr.stratify(strata(), WEIGHTS, draws=2000, rng=7)
     n = np.array(counts(result))
-    mean, s2 = (np.array([getattr(row, x) for row in result.arms]) for x in ("mean", "variance"))
+    mean, s2, error = (
+        np.array([getattr(row, x) for row in result.arms]) for x in ("mean", "variance", "stderr")
+    )
     w = np.array(WEIGHTS)
     assert result.value == pytest.approx(w @ mean, rel=1e-12)
-    assert result.stderr == pytest.approx(np.sqrt((w**2 * s2 / n).sum()), rel=1e-12)
+    assert result.stderr == pytest.approx(np.sqrt((w**2 * error**2).sum()), rel=1e-12)
+    # Means are taken epoch by epoch: they err a little more than the means of as many draws.
+    assert result.stderr == pytest.approx(np.sqrt((w**2 * s2 / n).sum()), rel=0.05)
     assert [row.weight for row in result.arms] == pytest.approx(WEIGHTS)
     # Welch and Satterthwaite, with the effective degrees of freedom of each stratum.
-    a, df = w**2 * s2 / n, result.basis.ledger.df[:, 0]
+    a, df = w**2 * error**2, result.basis.ledger.df[:, 0]
     assert result.basis.pooled.df[0] == pytest.approx(a.sum() ** 2 / (a**2 / df).sum())
     assert (result.plan.combine, result.plan.policy["name"]) == ("strata", "mc-ucb")
 
@@ -188,13 +192,30 @@ def test_the_bounds_are_what_their_formulas_say() -> None:
     assert published_bound(s, n, 5.0, 0.01) == pytest.approx(2 + np.sqrt(np.log(200)))
 
 
-def test_many_skewed_strata_give_a_warning() -> None:
+def test_the_means_of_a_run_without_epochs_are_the_plain_ones() -> None:
+    kept = cr.stratify(strata(), WEIGHTS, draws=2000, rng=7, keep_values=True)
+    plain = cr.stratify(
+        strata(), WEIGHTS, draws=2000, rng=7, keep_values=True, policy="proportional"
+    )
+    assert [row.mean for row in plain.arms] == pytest.approx(
+        [row.values.mean() for row in plain.arms], rel=1e-12
+    )
+    off = [row.mean - row.values.mean() for row in kept.arms]
+    assert all(off)
+    assert all(abs(x) < 2 * row.stderr for x, row in zip(off, kept.arms, strict=True))
+    assert plain.plan.settings == {"weights": list(WEIGHTS)}
+    assert kept.plan.settings == {"weights": list(WEIGHTS), "epochs": 2.0}
+
+
+def test_skewed_strata_whose_counts_follow_every_draw_give_a_warning() -> None:
     arms = {f"s{k}": lambda rng, size: rng.exponential(1.0, size) for k in range(30)}
     weights = [1 / 30] * 30
-    with pytest.warns(cr.CroupierWarning, match=r"about 0\.\d standard errors too low"):
-        cr.stratify(arms, weights, draws=2000, rng=7)
-    result = cr.stratify(arms, weights, draws=2000, rng=7, policy="proportional")
-    assert not any("skewed" in warning for warning in result.warnings)
+    adaptive = cr.policies.MCUCB(bound=2.0)
+    with pytest.warns(cr.CroupierWarning, match=r"about \d\.\d standard errors too low"):
+        cr.stratify(arms, weights, draws=2000, rng=7, policy=adaptive)
+    for policy in ("mc-ucb", "proportional"):
+        result = cr.stratify(arms, weights, draws=2000, rng=7, policy=policy)
+        assert not any("skewed" in warning for warning in result.warnings)
 
 
 # -- the same run, whatever happens around it
