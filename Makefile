@@ -14,7 +14,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-logs bench-parallel bench-delays bench-policies bench-simulator \
+  bench-costs bench-logs bench-strata bench-parallel bench-delays bench-policies bench-simulator \
   bench-paths bench-logistic bench-evidence bench-importance lint format clean
 
 help: ## list the targets
@@ -51,6 +51,9 @@ bench-costs: $(INSTALLED) ## arms with costs: allocation, weights, bias at a dea
 
 bench-logs: $(INSTALLED) ## which interval of a log covers best (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logs $(ARGS)
+
+bench-strata: $(INSTALLED) ## coverage of strata, and what their epochs cost (an hour)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.strata $(ARGS)
 
 bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)

@@ -64,7 +64,7 @@ def test_counts_that_follow_nothing_leave_skewed_strata_unbiased():
 
 
 def test_counts_that_follow_earlier_epochs_leave_skewed_strata_unbiased():
-    # Two epochs and a part of the third; without epochs the mean is 10 standard errors too low.
+    # Two epochs and a part of the third; without epochs the mean is 15 standard errors too low.
     assert abs(z_score(played("lognormal", 1000, draws=50), 1.6)) < 4
 
 
