@@ -31,6 +31,9 @@ def combiner_of(plan: Plan) -> Stratified:
         raise PlanError(
             f"weights must have one entry per arm ({len(plan.names)} in all), got {weights!r}"
         )
+    growth = plan.settings.get("epochs")
+    if growth is not None and not (isinstance(growth, int | float) and 1.1 <= growth <= 100):
+        raise PlanError(f"epochs must be a number between 1.1 and 100, got {growth!r}")
     if plan.combine != Stratified.name:
         raise PlanError(
             f"strata are combined by their weights: give combine={Stratified.name!r}, "

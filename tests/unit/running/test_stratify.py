@@ -394,5 +394,8 @@ def test_weights_and_their_combiner_go_together() -> None:
         cr.Allocator(replace(plan, settings={}))
     with pytest.raises(cr.PlanError, match="weights must have one entry per arm"):
         cr.Allocator(replace(plan, settings={"weights": [0.5, 0.3, 0.2]}))
+    for growth in (1.0, float("nan"), "2", True):
+        with pytest.raises(cr.PlanError, match=r"epochs must be a number between 1\.1 and 100"):
+            cr.Allocator(replace(plan, settings={"weights": [0.5, 0.5], "epochs": growth}))
     with pytest.raises(cr.PlanError, match="strata are combined by their weights"):
         cr.Allocator(["a", "b"], weights=(0.5, 0.5), combine="mean")
