@@ -72,7 +72,7 @@ class EpochLedger(Ledger):
     def __init__(self, like: Ledger, schedule: Schedule, weights: Floats) -> None:
         super().__init__(len(like), measured=like.measured, positive=like.positive)
         arms = len(like)
-        self.schedule: tuple[int, float] = tuple(schedule)  # plain data, for a snapshot
+        self.schedule = (schedule.opening, schedule.growth)  # plain data, for a snapshot
         self.weights = weights
         self.runs: tuple[float, ...] = (0.0,)
         self.epoch_start = 0.0
