@@ -14,7 +14,7 @@ import numpy as np
 
 from croupier.data.batch_moments import times_two_to
 from croupier.data.draws import Floats
-from croupier.data.ledger import Ledger
+from croupier.data.ledger import TELLING, Ledger
 from croupier.data.plan import Plan
 
 __all__ = ["EpochLedger", "Schedule", "new_ledger", "schedule_of"]
@@ -23,6 +23,9 @@ __all__ = ["EpochLedger", "Schedule", "new_ledger", "schedule_of"]
 class Schedule(NamedTuple):
     """Where epochs end, in draws: the opening at `opening`, each later one at `growth` times that.
 
+    If draws are `timed`, the opening also lasts until every stratum had a call that is long enough
+    to tell what a draw costs. Until then, questions about costs decide the counts.
+
     >>> schedule = Schedule(opening=20, growth=2.0)
     >>> [schedule.end_after(draws) for draws in (0, 19, 20, 79, 80)]
     [20.0, 20.0, 40.0, 80.0, 160.0]
@@ -30,6 +33,15 @@ class Schedule(NamedTuple):
 
     opening: int
     growth: float
+    timed: bool = False
+
+    def opens(self, ledger: Ledger) -> bool:
+        """Tell whether what is known belongs to the opening only."""
+        if ledger.draws < self.opening or not self.timed:
+            return ledger.draws < self.opening
+        if not ledger.fewest:
+            return True
+        return bool((ledger.largest * ledger.pace < TELLING).any())
 
     def end_after(self, draws: float) -> float:
         """Return the end of the epoch in which the draw after these many draws lies."""
@@ -44,7 +56,8 @@ def schedule_of(plan: Plan) -> Schedule | None:
     growth = plan.settings.get("epochs")
     if growth is None:
         return None
-    return Schedule(len(plan.names) * max(plan.first, plan.opening, 2), float(growth))
+    timed = plan.unit == "seconds" and plan.batch != "one"
+    return Schedule(len(plan.names) * max(plan.first, plan.opening, 2), float(growth), timed)
 
 
 def new_ledger(plan: Plan) -> Ledger:
@@ -70,9 +83,10 @@ class EpochLedger(Ledger):
     """
 
     def __init__(self, like: Ledger, schedule: Schedule, weights: Floats) -> None:
-        super().__init__(len(like), measured=like.measured, positive=like.positive)
+        # Strata have their own means: one with a lower mean has not missed anything.
+        super().__init__(len(like), measured=like.measured, positive=False)
         arms = len(like)
-        self.schedule = (schedule.opening, schedule.growth)  # plain data, for a snapshot
+        self.schedule = (*schedule,)  # plain data, for a snapshot
         self.weights = weights
         self.runs: tuple[float, ...] = (0.0,)
         self.epoch_start = 0.0
@@ -93,7 +107,9 @@ class EpochLedger(Ledger):
     def add(self, arm: int, outcome: Any) -> None:
         """Add the moments of one batch to a stratum, in the epoch of its first draw."""
         if self.draws >= self.epoch_end:
-            self._close()
+            opening = self.epoch_start == 0 and Schedule(*self.schedule).opens(self)
+            if not opening:
+                self._close()
         super().add(arm, outcome)
 
     def _close(self) -> None:
@@ -134,11 +150,6 @@ class EpochLedger(Ledger):
         C = np.where(c > 0, c, 1.0)[:, None]
         n = np.where(c > 0, c * c / np.where(c > 0, Q, 1.0), 0.0)
         variance = (cv + unknown[:, None] * self.sample_variance) / np.where(c > 0, Q, 1.0)[:, None]
-        if self.positive:  # what must have been missed counts here too
-            sample = self.sample_variance
-            variance *= np.divide(
-                self._variance, sample, out=np.ones_like(sample), where=sample > 0
-            )
         twin = self.copy()
         twin.count = n
         twin.moments[0] = np.where(drawn, cx / C, self.moments[0])

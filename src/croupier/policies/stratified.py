@@ -89,16 +89,16 @@ def shrunk_deviation(variance: Floats, error: Floats) -> tuple[Floats, Floats]:
     return s, shrunk_error
 
 
-def shares_of_at_least(wanted: Floats, draws: float, least: float) -> Floats:
-    """Return `draws` divided like `wanted`, but at least `least` for each, if there are so many.
+def shares_of_at_least(wanted: Floats, draws: float, least: Floats) -> Floats:
+    """Return `draws` divided like `wanted`, but at least `least` of each, if there are so many.
 
-    >>> shares_of_at_least(np.array([1.0, 4.0, 5.0]), 20.0, 3.0).round(1)
+    >>> shares_of_at_least(np.array([1.0, 4.0, 5.0]), 20.0, np.full(3, 3.0)).round(1)
     array([3. , 7.6, 9.4])
     """
-    least = min(least, draws / len(wanted))
+    least = least * min(1.0, draws / least.sum())
     low = np.zeros(len(wanted), bool)
     while True:
-        rest = draws - least * low.sum()
+        rest = max(draws - least[low].sum(), 0.0)
         shares = np.where(low, least, wanted * (rest / max(wanted[~low].sum(), _TINY)))
         lower = ~low & (shares < least)
         if not lower.any():
@@ -149,7 +149,7 @@ def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
     left = epoch.end - ledger.draws - float(pending.sum())
     due = min(level, 1.0) * float(epoch.planned[arm]) - float(done[arm])
     # Two draws come first: an epoch that is not finished then knows all variances too.
-    due = due if done[arm] else max(due, 1.0)
+    due = due if done[arm] or epoch.planned[arm] < _LEAST else max(due, 1.0)
     return Play(arm, int(max(min(due, left - 1), 0)) + 1)
 
 
@@ -199,7 +199,7 @@ class MCUCB:
         schedule = schedule_of(plan)
         if schedule is None or decided < max(epoch.end, schedule.opening):
             return state
-        if not epoch.end and opening(plan, ledger, pending) is not None:
+        if not epoch.end and (schedule.opens(ledger) or opening(plan, ledger, pending) is not None):
             return state
         before = ledger.count + pending
         opened = epoch.opened if epoch.end else before
@@ -207,7 +207,9 @@ class MCUCB:
         # The means of an epoch count like its draws, those of the opening like opened/w.
         counted = (end - decided) / (opened / w + end - float(opened.sum()))
         wanted = w * self._deviation(plan, w, ledger) / np.sqrt(ledger.price) * counted
-        planned = shares_of_at_least(wanted, end - decided, _LEAST)
+        # A stratum of small weight may have had enough draws in the opening.
+        least = np.where(w * end > opened, _LEAST, 1.0)
+        planned = shares_of_at_least(wanted, end - decided, least)
         return state._replace(epoch=_Epoch(end, before, planned, opened))
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
@@ -216,6 +218,8 @@ class MCUCB:
             return first
         if epoch.end:
             return _next_planned(epoch, ledger, pending)
+        if schedule_of(plan) is not None:  # the opening goes on, and the draws decide nothing
+            return _most_behind(w, ledger, pending)
         s = self._deviation(plan, w, ledger)
         return _most_behind(w * s / np.sqrt(ledger.price), ledger, pending)
 

@@ -34,9 +34,9 @@ def test_a_stratum_that_has_not_varied_stays_at_zero() -> None:
 
 
 def test_every_stratum_gets_its_least_and_the_rest_is_shared() -> None:
-    shares = shares_of_at_least(np.array([1e-9, 1.0, 3.0]), 42.0, 2.0)
+    shares = shares_of_at_least(np.array([1e-9, 1.0, 3.0]), 42.0, np.full(3, 2.0))
     assert shares == pytest.approx([2, 10, 30])
-    few = shares_of_at_least(np.array([1e-9, 1.0, 3.0]), 3.0, 2.0)
+    few = shares_of_at_least(np.array([1e-9, 1.0, 3.0]), 3.0, np.full(3, 2.0))
     assert few == pytest.approx([1, 1, 1])
 
 
