@@ -267,7 +267,7 @@ def _strata() -> str:
     found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
     policies = ("epochs", "no epochs", "proportional")
     body = []
-    for family, draws in dict.fromkeys(key[:2] for key in found):
+    for family, draws in sorted({key[:2] for key in found}, key=lambda row: (row[0], int(row[1]))):
         cells = [family, f"{int(draws):,}"]
         for policy in policies:
             row = found.get((family, draws, policy))
