@@ -14,6 +14,7 @@ import croupier as cr
 from croupier.engines.perform import perform
 from croupier.policies.stratified import deviation_bound, published_bound, unseen_deviation
 from croupier.running.stratify import optimal_shares, regret
+from croupier.store.codec import decoded, encoded
 from tests.conftest import Clock
 
 pytestmark = [
@@ -263,6 +264,25 @@ def test_ask_and_tell_in_any_order_is_the_same_run(bits: Callable[[cr.Result], A
     assert bits(table.result()) == bits(expected)
     assert cr.Plan.from_json(table.plan.to_json()) == expected.plan
     assert cr.Allocator(expected.plan).plan == expected.plan
+
+
+def test_a_snapshot_in_an_epoch_goes_on_to_the_same_bits(bits: Callable[[cr.Result], Any]) -> None:
+    def table() -> cr.Allocator:
+        return cr.Allocator(list(strata()), rng=7, width=3, weights=WEIGHTS)
+
+    def play(played: cr.Allocator, tickets: int) -> None:
+        for _ in range(tickets):
+            batch = played.ask()
+            assert batch is not None
+            played.tell(batch, strata()[batch.arm](batch.rng(), batch.size))
+
+    first, second, like = table(), table(), table().snapshot()
+    play(first, 150)
+    stored = decoded(encoded(first.snapshot(), like), like)
+    second.go_on_from(stored, first._table.known.books.history.rows())
+    for one in (first, second):
+        play(one, 100)
+    assert bits(first.result()) == bits(second.result())
 
 
 @pytest.mark.parametrize("draws", [1, 2, 7, 30, 1234])
