@@ -76,7 +76,7 @@ def test_the_interval_covers_about_95_percent(family):
 
 
 #: Equal weights: the arms, the answer, and the draws. Without epochs, counts follow the deviations
-#: of the same draws, and the coverage of skewed strata is .20, .12, .77 and 0, in this order.
+#: of the same draws, and the coverage of skewed strata is about .2, .1, .75 and 0, in this order.
 SKEWED = {
     "100 exponential strata, 20 draws each": ([exponential(1)] * 100, 2000),
     "100 exponential strata, 10 draws each": ([exponential(1)] * 100, 1000),
