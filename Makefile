@@ -16,8 +16,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-calls bench-logs bench-guaranteed bench-parallel bench-delays bench-policies \
-  bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
+  bench-costs bench-calls bench-logs bench-guaranteed bench-strata bench-parallel bench-delays \
+  bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
   notebooks picture dist clean
 
 help: ## list the targets
@@ -60,6 +60,9 @@ bench-logs: $(INSTALLED) ## which interval of a log covers best (a minute)
 
 bench-guaranteed: $(INSTALLED) ## do guaranteed intervals hold at every look, and what they cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.guaranteed $(ARGS)
+
+bench-strata: $(INSTALLED) ## coverage of strata, and what their epochs cost (an hour)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.strata $(ARGS)
 
 bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)

@@ -295,6 +295,25 @@ def _guaranteed() -> str:
     return _table(header, body)
 
 
+def _strata() -> str:
+    """Return coverage, mean error and claimed variance of strata, by family and policy."""
+    found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
+    policies = ("epochs", "no epochs", "proportional")
+    body = []
+    for family, draws in sorted({key[:2] for key in found}, key=lambda row: (row[0], int(row[1]))):
+        cells = [family, f"{int(draws):,}"]
+        for policy in policies:
+            row = found.get((family, draws, policy))
+            cells += ["-"] * 3 if row is None else [
+                f"{float(row['covered']):.3f} ± {float(row['covered_se']):.3f}",
+                f"{float(row['bias']):+.2f}",
+                f"{float(row['claimed']):.3f}",
+            ]  # fmt: skip
+        body.append(cells)
+    columns = [f"{policy}, {what}" for policy in policies for what in ("covers", "bias", "claimed")]
+    return _table(["strata", "draws", *columns], body)
+
+
 def _costs_allocation() -> str:
     """Return I of the default and of Thompson sampling on arms with costs."""
     rows = report.read("costs-allocation")
@@ -392,6 +411,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "store": lambda: _measured("store"),
     "logs": _logs,
     "guaranteed": _guaranteed,
+    "strata": _strata,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,

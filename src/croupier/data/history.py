@@ -64,7 +64,8 @@ class History:
 
     `arm` is an index into `names`; `cost` and `draws` are totals that include the batch.
     `look_back` makes the estimate that was available after some of the batches, from a ledger of
-    these batches. A table that does not make its estimates from a ledger sets `looks` instead.
+    these batches. `like` is a ledger of this kind, if it is not an ordinary one. A table that does
+    not make its estimates from a ledger sets `looks` instead.
     """
 
     def __init__(
@@ -72,17 +73,16 @@ class History:
         names: tuple[str, ...],
         look_back: LookBack | None = None,
         *,
-        first: int = 0,
         measured: bool = False,
         log: bool = False,
+        like: Ledger | None = None,
     ) -> None:
         self.names = names
         self.scalar = True
         self.looks: Curve | None = None
         self._look_back = look_back
-        self._first = first
-        self._measured = measured
         self._log = log
+        self._like = like or Ledger(len(names), measured=measured, positive=log)
         self._rows = 0
         self._batches: NDArray[np.void] = np.empty(16, BATCH)
         self._moments: Floats = np.empty((16, 6, 1))
@@ -149,7 +149,7 @@ class History:
     @property
     def measured(self) -> bool:
         """Whether the costs are times that were measured."""
-        return self._measured
+        return self._like.measured
 
     def __len__(self) -> int:
         return self._rows
@@ -245,15 +245,9 @@ class History:
 
     def ledger(self) -> Ledger:
         """Return the ledger of these batches, booked again in their order."""
-        ledger = self.empty_ledger()
+        ledger = self._like.empty()
         self._book(ledger, 0, self._rows)
         return ledger
-
-    def empty_ledger(self) -> Ledger:
-        """Return a ledger of the same arms, without any batch."""
-        return Ledger(
-            len(self.names), first=self._first, measured=self._measured, positive=self._log
-        )
 
     def at(self, cost: float) -> Any:
         """Return the estimate that was available when `cost` had been spent; NaN if none was.
@@ -291,7 +285,7 @@ class History:
             return _latest(self.looks, rows)
         if self._look_back is None:
             raise PlanError("this history has no estimates: use the history of a result")
-        ledger = self.empty_ledger()
+        ledger = self._like.empty()
         values, halves, start = [], [], 0
         with arithmetic(self._log):
             for stop in rows + 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,27 +17,11 @@ from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescale
 from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
 from croupier.data.central_moments import df_of, merge_moments, variance_with_missed
 from croupier.data.draws import Floats
+from croupier.data.entries import Entry
 from croupier.data.leading import leader_after, leader_of, spent_beyond
 from croupier.data.scale import Ints, Scale
 
 __all__ = ["Ledger"]
-
-
-class _Entry(Protocol):
-    """The parts of an outcome that a ledger adds up."""
-
-    @property
-    def size(self) -> int: ...
-    @property
-    def origin(self) -> Floats: ...
-    @property
-    def exponent(self) -> Ints: ...
-    @property
-    def moments(self) -> Floats: ...
-    @property
-    def cost(self) -> float: ...
-    @property
-    def cost_m2(self) -> float: ...
 
 
 class Ledger:
@@ -90,9 +74,13 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.count)
 
-    def copy(self) -> Ledger:
+    def empty(self) -> Ledger:
+        """Return a ledger of the same arms without draws."""
+        return Ledger(len(self), first=self.first, measured=self.measured, positive=self.positive)
+
+    def copy(self) -> Self:
         """Return a snapshot that later draws do not change."""
-        twin = Ledger.__new__(Ledger)
+        twin = type(self).__new__(type(self))
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, np.ndarray) else value)
         return twin
@@ -108,10 +96,10 @@ class Ledger:
         twin.varies = bool(twin._variance.all())
         return twin
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any], like: Ledger) -> Ledger:
+    @staticmethod
+    def from_state(state: Mapping[str, Any], like: Ledger) -> Ledger:
         """Return the ledger with these ``vars``; `like` has the same number of arms."""
-        ledger = cls(len(like), first=like.first, measured=like.measured, positive=like.positive)
+        ledger = like.empty()
         for name, mine in vars(ledger).items():
             its = state[name]
             # Of an array only the last axis, the components, may be another.
@@ -157,6 +145,11 @@ class Ledger:
         variance harder to know. The kurtosis is shrunk towards 5.
         """
         return self._df.copy()
+
+    @property
+    def for_estimate(self) -> Ledger:
+        """The means, variances and counts that an estimate is made of: usually these."""
+        return self
 
     @property
     def price(self) -> Floats:
@@ -232,7 +225,7 @@ class Ledger:
 
     # -- what changes it
 
-    def add(self, arm: int, outcome: _Entry) -> None:
+    def add(self, arm: int, outcome: Entry) -> None:
         """Add the moments of one batch to an arm."""
         origin: Any = outcome.origin
         exponent: Any = outcome.exponent
@@ -316,7 +309,7 @@ class Ledger:
         self.fewest = float(self.count.min())
         self._at_fewest = int(np.count_nonzero(self.count == self.fewest))
 
-    def _add_cost(self, arm: int, outcome: _Entry) -> None:
+    def _add_cost(self, arm: int, outcome: Entry) -> None:
         n_a, n_b, cost = self.count.item(arm), outcome.size, outcome.cost
         self._even &= cost == n_b and outcome.cost_m2 == 0
         if n_a and not self._even:

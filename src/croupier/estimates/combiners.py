@@ -223,8 +223,9 @@ def pool(ledger: Ledger, combiner: Combiner) -> Pooled:
     total = weights.sum(axis=0)
     if not (np.abs(total - 1) <= _ROUNDING).all():  # NaN is not close to anything
         raise PlanError(f"the combiner's weights must sum to 1, got {total} from {combiner!r}")
-    x, s2 = ledger.mean, ledger.variance
-    n = np.maximum(ledger.count, 1)[:, None]
+    seen = ledger.for_estimate
+    x, s2 = seen.mean, seen.variance
+    n = np.maximum(seen.count, 1)[:, None]
     muhat = (weights * x).sum(axis=0)
     shared = getattr(combiner, "shared_mean", True)
     if shared:

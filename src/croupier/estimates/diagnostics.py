@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.data.epochs import schedule_of
 from croupier.data.extremes import Tail
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
@@ -141,7 +142,7 @@ def warnings_of(
             f"far from the leading arm: {_listed(names, far)}; there are too few draws for a test, "
             "but that arm is biased or has not seen its tail: compare with policy='uniform'"
         )
-    if plan.policy["name"] == "mc-ucb" and not pooled.shared:
+    if plan.policy["name"] == "mc-ucb" and not pooled.shared and schedule_of(plan) is None:
         warnings.extend(_followed(ledger, pooled))
     if not exact:
         warnings.extend(_heavy(plan, ledger, pooled, tails))
@@ -230,7 +231,7 @@ def _far_off(ledger: Ledger) -> list[int]:
 
 
 def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
-    """Warn about the bias of strata whose counts follow their own standard deviations.
+    """Warn about the bias of strata whose counts follow their own deviations draw by draw.
 
     The sum of the draws minus n_k mu_k has the mean 0, so the bias of the mean of a stratum is
     -Cov(n_k, x_k)/n_k. With n_k ~ s_k this is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n. The
@@ -248,8 +249,8 @@ def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
         return []
     return [
         f"the strata are skewed, and the number of draws depends on the draws: the estimate may be "
-        f"about {abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; draw more, "
-        "use fewer strata, or give policy='proportional'"
+        f"about {abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; give "
+        "policy='mc-ucb', which deals in epochs, or policy='proportional'"
     ]
 
 

@@ -22,10 +22,12 @@ __all__ = [
     "Sprint",
     "describe",
     "digest_of",
+    "epochs_of",
     "group_of",
     "lacks_of",
     "objective_weights",
     "opening",
+    "prepare_of",
     "price_of",
     "smallest",
     "sprint_of",
@@ -50,6 +52,8 @@ class Play(NamedTuple):
 #: An arm's index, (index, the most draws), or a Play.
 Choice: TypeAlias = int | tuple[int, int] | Play
 
+Prepare: TypeAlias = Callable[[Any, Ledger, Floats], Any]
+
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
 
 #: Where costs are measured times, the third and the fourth draw of a slow arm cost at most this
@@ -65,9 +69,10 @@ class Policy(Protocol):
     A policy is a frozen dataclass: its fields are its parameters, its state is what `start`
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
-    sizes are multiples of it. ``sprint(state)`` may return a `Sprint`, which plays draw by draw
-    what the policy would have played, only faster. To be registered it needs ``example()``, a
-    policy for arms 'a' and 'b', for the contract tests.
+    sizes are multiples of it. ``prepare(state, ledger, pending)`` may return another state before
+    a decision, for a plan that several decisions follow. ``sprint(state)`` may return a `Sprint`,
+    which plays draw by draw what the policy would have played, only faster. To be registered it
+    needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -126,6 +131,16 @@ def group_of(policy: Policy, unit: Unit = "draws") -> int:
     """
     group = getattr(policy, "group", 1)
     return int(group(unit) if callable(group) else group)
+
+
+def prepare_of(policy: Policy) -> Prepare | None:
+    """Return the policy's prepare, if it has one."""
+    return getattr(policy, "prepare", None)
+
+
+def epochs_of(policy: Policy) -> float | None:
+    """Return how the epochs of a policy grow, if it deals to strata in epochs."""
+    return getattr(policy, "epochs", None)
 
 
 def sprint_of(policy: Policy, state: Any) -> Sprint | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from croupier.checks import fraction_of, positive
 from croupier.data.draws import Floats
+from croupier.data.epochs import schedule_of
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
@@ -24,10 +25,23 @@ from croupier.policies.base import (
     smallest,
 )
 
-__all__ = ["MCUCB", "Proportional", "deviation_bound", "published_bound", "unseen_deviation"]
+__all__ = [
+    "MCUCB",
+    "Proportional",
+    "deviation_bound",
+    "published_bound",
+    "shares_of_at_least",
+    "shrunk_deviation",
+    "unseen_deviation",
+]
 
 #: A batch takes a stratum at most so far beyond what it should have had by now.
 _AHEAD: Final = 0.125
+
+#: Each epoch has as many draws as all epochs before it, and at least so many of every stratum: with
+#: two, it knows a variance of its own.
+_GROWTH: Final = 2.0
+_LEAST: Final = 2.0
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -56,15 +70,74 @@ def published_bound(deviation: Floats, count: Floats, bound: float, delta: float
     return np.asarray(deviation + 2 * bound * np.sqrt(math.log(2 / delta) / count))
 
 
+def shrunk_deviation(variance: Floats, error: Floats) -> tuple[Floats, Floats]:
+    """Return standard deviations shrunk towards each other, and the errors of their squares.
+
+    `error` is the relative standard error sqrt(2/df) of each sample variance. Log-variances v_k
+    differ by their errors and by tau^2. The variance of an error is trigamma(df/2), twice 2/df for
+    few draws (Smyth, Statistical Applications in Genetics and Molecular Biology 3, 2004, section
+    3); tau^2 is that of DerSimonian and Laird (Controlled Clinical Trials 7, 1986). v_k keeps
+    tau^2/(tau^2 + e_k^2) of its distance from the mean. So strata that differ no more than their
+    errors explain count as equal, and strata that clearly differ are left alone. A stratum that
+    has not varied stays at 0.
+    """
+    varied = variance > 0
+    v, x = np.log(variance[varied]), np.square(error[varied])
+    e2 = x + np.square(x) / 2 + x**3 / 6  # trigamma(df/2), x = 2/df
+    precision = 1 / e2
+    total = precision.sum()
+    Q = (precision * np.square(v - precision @ v / total)).sum()
+    tau2 = max((Q - (len(v) - 1)) / max(total - np.square(precision).sum() / total, _TINY), 0.0)
+    precision = 1 / (tau2 + e2)
+    centre = precision @ v / precision.sum()
+    kept = tau2 * precision
+    s, shrunk_error = np.zeros_like(variance), error.copy()
+    s[varied] = np.exp((centre + kept * (v - centre)) / 2)
+    shrunk_error[varied] *= np.sqrt(kept)
+    return s, shrunk_error
+
+
+def shares_of_at_least(wanted: Floats, draws: float, least: Floats) -> Floats:
+    """Return `draws` divided like `wanted`, but at least `least` of each, if there are so many.
+
+    >>> shares_of_at_least(np.array([1.0, 4.0, 5.0]), 20.0, np.full(3, 3.0)).round(1)
+    array([3. , 7.6, 9.4])
+    """
+    least = least * min(1.0, draws / least.sum())
+    low = np.zeros(len(wanted), bool)
+    while True:
+        rest = max(draws - least[low].sum(), 0.0)
+        shares = np.where(low, least, wanted * (rest / max(wanted[~low].sum(), _TINY)))
+        lower = ~low & (shares < least)
+        if not lower.any():
+            return shares
+        low |= lower
+
+
+class _Epoch(NamedTuple):
+    """The draws of an epoch: it ends at `end`, `before` had been decided, `planned` are its own.
+
+    `opened` are the draws of the opening, which decided nothing.
+    """
+
+    end: float
+    before: Floats
+    planned: Floats
+    opened: Floats
+
+
 class _State(NamedTuple):
     plan: Plan
     weights: Floats
+    epoch: _Epoch
 
 
 def _start(plan: Plan) -> _State:
     # Without weights, as in `estimate`, all strata are of one size.
     arms = len(plan.names)
-    return _State(plan, np.array(plan.settings.get("weights") or [1 / arms] * arms))
+    none = np.zeros(arms)
+    weights = np.array(plan.settings.get("weights") or [1 / arms] * arms)
+    return _State(plan, weights, _Epoch(0.0, none, none, none))
 
 
 def _most_behind(wanted: Floats, price: Floats, ledger: Ledger, pending: Floats) -> Choice:
@@ -76,6 +149,18 @@ def _most_behind(wanted: Floats, price: Floats, ledger: Ledger, pending: Floats)
     return Play(arm, int(max(due - T[arm], 0)) + 1)
 
 
+def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
+    """Return the stratum that is most behind the plan of its epoch; nothing else decides it."""
+    done, price = ledger.count + pending - epoch.before, ledger.price
+    arm = smallest(done / epoch.planned)
+    level = float(done @ price) / float(epoch.planned @ price) + _AHEAD
+    left = epoch.end - ledger.draws - float(pending.sum())
+    due = min(level, 1.0) * float(epoch.planned[arm]) - float(done[arm])
+    # Two draws come first: an epoch that is not finished then knows all variances too.
+    due = due if done[arm] or epoch.planned[arm] < _LEAST else max(due, 1.0)
+    return Play(arm, int(max(min(due, left - 1), 0)) + 1)
+
+
 @dataclass(frozen=True)
 class MCUCB:
     """For strata, see `stratify`: a draw where it could take most from the error of the whole.
@@ -84,7 +169,10 @@ class MCUCB:
     plays the largest (w_k/T_k) s+_k, s+_k an upper confidence bound on the standard deviation;
     with costs, over the root of the cost per draw. By default the bound rests on the effective
     degrees of freedom, needs no range, and allows for an event that a stratum has not shown yet.
-    With `bound`, a range that the draws are known to keep to, it is the published one, at `delta`.
+    Strata are dealt in epochs: within an epoch, the counts follow the draws before it only, so
+    that no mean is biased (see `croupier.data.epochs`).
+    With `bound`, a range that the draws are known to keep to, it is the published one, at `delta`,
+    and every draw decides about the next one.
 
     >>> MCUCB(bound=1.0)
     MCUCB(bound=1.0, delta=0.01)
@@ -107,10 +195,39 @@ class MCUCB:
             )
         return _start(plan)
 
+    @property
+    def epochs(self) -> float | None:
+        """Each epoch ends at so many times the draws of the one before it; None without epochs."""
+        return _GROWTH if self.bound is None else None
+
+    def prepare(self, state: _State, ledger: Ledger, pending: Floats) -> _State:
+        """Plan the next epoch, if the last one is decided."""
+        plan, w, epoch = state
+        decided = ledger.draws + float(pending.sum())
+        schedule = schedule_of(plan)
+        if schedule is None or decided < max(epoch.end, schedule.opening):
+            return state
+        if not epoch.end and (schedule.opens(ledger) or opening(plan, ledger, pending) is not None):
+            return state
+        before = ledger.count + pending
+        opened = epoch.opened if epoch.end else before
+        end = schedule.end_after(decided)
+        # The means of an epoch count like its draws, those of the opening like opened/w.
+        counted = (end - decided) / (opened / w + end - float(opened.sum()))
+        wanted = w * self._deviation(plan, w, ledger) / np.sqrt(ledger.price) * counted
+        # A stratum of small weight may have had enough draws in the opening.
+        least = np.where(w * end > opened, _LEAST, 1.0)
+        planned = shares_of_at_least(wanted, end - decided, least)
+        return state._replace(epoch=_Epoch(end, before, planned, opened))
+
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        plan, w = state
+        plan, w, epoch = state
         if (first := opening(plan, ledger, pending)) is not None:
             return first
+        if epoch.end:
+            return _next_planned(epoch, ledger, pending)
+        if schedule_of(plan) is not None:  # the opening goes on, and the draws decide nothing
+            return _most_behind(w, price_of(plan, ledger), ledger, pending)
         s = self._deviation(plan, w, ledger)
         price = price_of(plan, ledger)
         return _most_behind(w * s / np.sqrt(price), price, ledger, pending)
@@ -130,6 +247,8 @@ class MCUCB:
             return published_bound(s, ledger.count, math.hypot(*width), self.delta)
         # Components of one draw err together: their standard errors add up.
         error = (part * np.sqrt(2 / ledger.df)).sum(axis=1) / np.maximum(variance, _TINY)
+        if schedule_of(plan) is not None:
+            s, error = shrunk_deviation(variance, error)
         # An unseen event of the usual size keeps every stratum at about (w_k t)^(2/3) draws.
         unseen = unseen_deviation(float(w @ s), ledger.count)
         return np.maximum(deviation_bound(s, error, ledger.draws), unseen)

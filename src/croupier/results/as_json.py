@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.data.epochs import new_ledger
 from croupier.data.history import BATCH, Curve, History, Rows
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
@@ -161,7 +162,7 @@ def _history(
     said: Mapping[str, Any], plan: Plan, basis: Mapping[str, Any], scalar: bool
 ) -> History:
     names = tuple(said["names"])
-    history = History(names, first=plan.first, measured=bool(basis["measured"]), log=plan.log)
+    history = History(names, log=plan.log, like=new_ledger(plan))
     batches = np.empty(len(said["ticket"]), BATCH)
     for name in BATCH.names or ():
         batches[name] = said[name]

@@ -102,23 +102,25 @@ def _rows(
 ) -> list[ArmRow]:
     """Return what is known about every arm, and its weight in the estimate."""
     with arithmetic(plan.log):
-        s2, price, x, scalar = ledger.sample_variance, ledger.price, ledger.mean, history.scalar
+        s2, price, scalar = ledger.sample_variance, ledger.price, history.scalar
+        seen = ledger.for_estimate
+        x = seen.mean
         V = ledger.variance @ objective_weights(plan, ledger, s2)
         known = (ledger.count > 1) & (V > 0)
         loss = loss_of(plan, ledger, price, np.where(known, V, 1.0))
         best = loss[known].min() if known.any() else np.nan
         deviation, scale = np.sqrt(s2), ledger.scale
-        root = np.sqrt(np.maximum(ledger.count, 1))[:, None]
+        root = np.sqrt(np.maximum(seen.count, 1))[:, None]
         mean, spread = scale.value_of(x), scale.spread_of(deviation)
         with np.errstate(over="ignore"):  # the variance of draws of 2^600 is infinite
             variance = np.square(spread)
-        error = spread / root
+        error = scale.spread_of(np.sqrt(seen.sample_variance)) / root
         logs: dict[str, Floats] = {}
         if plan.log:
             varied = relative(deviation, x)
             logs = {
                 "log_mean": log_of(x, ledger.exponent),
-                "log_stderr": varied / root,
+                "log_stderr": relative(np.sqrt(seen.sample_variance), x) / root,
                 "relative_deviation": varied,
             }
     values = history.all_values()

@@ -114,9 +114,8 @@ def _merged(
     history = History(
         plan.names,
         look_back(plan, combiner, interval),
-        first=ledger.first,
-        measured=plan.unit == "seconds",
         log=plan.log,
+        like=ledger.empty(),
     )
     history.take(rows)
     estimate = estimate_of(plan, ledger.scale, pool(ledger, combiner), interval, ledger)

@@ -349,7 +349,7 @@ def _plan(
         seed=seed_from(rng),
         policy=described,
         combine=usual if combine is None else name_of(as_combiner(combine)),
-        **({} if weights is None else strata_of(weights)),
+        **({} if weights is None else strata_of(weights, policy)),
         **{"audit": audit, **settings},
     )
 

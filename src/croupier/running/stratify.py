@@ -11,7 +11,7 @@ from croupier.arms.base import Arm, ArmLike, as_arms
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
-from croupier.policies import MCUCB, Policy
+from croupier.policies import MCUCB, Policy, as_policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
@@ -65,7 +65,7 @@ def stratify(
         raise PlanError(
             f"weights must have one entry per arm ({len(named)} in all), got {combiner.weights!r}"
         )
-    table = strata_of(combiner.weights)
+    table = strata_of(combiner.weights, as_policy(policy))
     return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
 
 
@@ -89,6 +89,7 @@ class _Known(NamedTuple):
     """What a result knows about its strata, arrays of shape (K,)."""
 
     draws: Floats
+    equal: Floats  # the draws at equal weights that would have the same variance
     price: Floats
     part: Floats  # w_k s_k
 
@@ -100,7 +101,7 @@ def _known(result: Result) -> _Known:
         raise PlanError(f"result must be a result of cr.stratify, got a result of {plan.table!r}")
     s2 = ledger.variance
     s = np.sqrt(s2 @ objective_weights(plan, ledger, s2))
-    return _Known(ledger.count, ledger.price, np.array(weights) * s)
+    return _Known(ledger.count, ledger.for_estimate.count, ledger.price, np.array(weights) * s)
 
 
 def optimal_shares(result: Result) -> dict[str, float]:
@@ -115,7 +116,7 @@ def optimal_shares(result: Result) -> dict[str, float]:
     >>> {name: round(share, 2) for name, share in shares.items()}
     {'1': 0.25, '3': 0.75}
     """
-    _, price, part = _known(result)
+    _, _, price, part = _known(result)
     share = part * np.sqrt(price)
     total = share.sum()
     share = share / total if total else np.full(len(share), np.nan)
@@ -125,19 +126,20 @@ def optimal_shares(result: Result) -> dict[str, float]:
 def regret(result: Result) -> float:
     """Return how much more variance the estimate has than with the optimal static allocation.
 
-    It is C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with the cost C = sum n_k c_k
-    (the number of draws, if each costs 1). 0 is the best; 0.05 means 5 % more variance. The
-    standard deviations and costs are those that the run itself found. It is NaN if no stratum has
-    varied.
+    It is C sum(w_k^2 s_k^2/n_k) / (sum w_k s_k sqrt(c_k))^2 - 1, with the cost C of all draws
+    (their number, if each costs 1). 0 is the best; 0.05 means 5 % more variance. The standard
+    deviations and costs are those that the run itself found. If the draws were dealt in epochs,
+    n_k is the number of equally weighted draws that would have the same variance, which is at most
+    the number of draws. It is NaN if no stratum has varied.
 
     >>> import croupier as cr
     >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
     >>> 0 <= regret(cr.stratify(parts, [0.5, 0.5], draws=10_000, rng=7)) < 0.01
     True
     """
-    n, price, part = _known(result)
+    draws, n, price, part = _known(result)
     best = float(part @ np.sqrt(price)) ** 2
     if not best or not n.all():
         return float("nan")
     # By Cauchy's inequality this is never below 0, except by rounding.
-    return max(float((n @ price) * (np.square(part) / n).sum()) / best - 1, 0.0)
+    return max(float((draws @ price) * (np.square(part) / n).sum()) / best - 1, 0.0)

@@ -137,7 +137,7 @@ class ArmBooks:
         """
         books, self._pooled = self.books, None
         if books.torn:  # everything except the history may be half done: start again
-            books.ledger, self.tails = books.history.empty_ledger(), {}
+            books.ledger, self.tails = books.ledger.empty(), {}
         first, rows = int(books.ledger.draws), len(books.history)
         books.torn = True
         books.history.append_draws(rows, arms[rows:], values[rows:])

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Outcome
+from croupier.data.epochs import new_ledger
 from croupier.data.history import Curve, History, LookBack
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
@@ -37,11 +38,10 @@ class Books:
     """
 
     def __init__(self, plan: Plan) -> None:
-        measured = plan.unit == "seconds"
         self.plan = plan
         self.index = {name: k for k, name in enumerate(plan.names)}
-        self.history = History(plan.names, first=plan.first, measured=measured, log=plan.log)
-        self.ledger = self.history.empty_ledger()
+        self.ledger = new_ledger(plan)
+        self.history = History(plan.names, log=plan.log, like=self.ledger.empty())
         self.repeats: dict[int, Repeats] = {}
         self.reported = 0.0
         self.torn = False

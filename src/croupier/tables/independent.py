@@ -17,7 +17,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner, as_combiner
 from croupier.estimates.intervals import Interval
 from croupier.policies import Policy, as_policy
-from croupier.policies.base import Choice, Play, digest_of, group_of
+from croupier.policies.base import Choice, Play, digest_of, group_of, prepare_of
 from croupier.results.make_result import Loss, cost_times_variance
 from croupier.results.merging import arm_by_arm
 from croupier.results.result import Result
@@ -53,6 +53,7 @@ class IndependentArms:
     ) -> None:
         self.plan, self.policy = plan, policy
         self.digest = digest_of(policy)
+        self._prepare = prepare_of(policy)
         self._group = group_of(policy, plan.unit)
         self._learners = dict(learners or {})
         self.arm_states = {name: learner.start() for name, learner in self._learners.items()}
@@ -88,6 +89,8 @@ class IndependentArms:
         """Decide the next ticket from what has been told so far."""
         plan, ledger = self.plan, self.known.books.ledger
         ticket = self.tickets.asked + len(self.decisions)
+        if self._prepare is not None:
+            self.policy_state = self._prepare(self.policy_state, ledger, self.pending)
         choice: Choice | None = audited(plan, ledger, self.pending)
         if choice is None:
             choice = self.policy.choose(

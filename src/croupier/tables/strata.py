@@ -13,6 +13,8 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
+from croupier.policies import MCUCB, Policy
+from croupier.policies.base import epochs_of
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example
 from croupier.tables.independent import example_arms, kind_of_arms
@@ -29,6 +31,9 @@ def combiner_of(plan: Plan) -> Stratified:
         raise PlanError(
             f"weights must have one entry per arm ({len(plan.names)} in all), got {weights!r}"
         )
+    growth = plan.settings.get("epochs")
+    if growth is not None and not (isinstance(growth, int | float) and 1.1 <= growth <= 100):
+        raise PlanError(f"epochs must be a number between 1.1 and 100, got {growth!r}")
     if plan.combine != Stratified.name:
         raise PlanError(
             f"strata are combined by their weights: give combine={Stratified.name!r}, "
@@ -37,15 +42,19 @@ def combiner_of(plan: Plan) -> Stratified:
     return Stratified(weights)
 
 
-def strata_of(weights: Sequence[float]) -> dict[str, Any]:
+def strata_of(weights: Sequence[float], policy: Policy) -> dict[str, Any]:
     """Return the fields of a plan that make its arms strata with these weights.
 
-    The plan also needs ``combine="strata"``.
+    The plan also needs ``combine="strata"``. If the policy deals in epochs, the plan says how they
+    grow, and the means of the strata are taken epoch by epoch: see `croupier.data.epochs`.
 
-    >>> strata_of([0.5, 0.5])
-    {'table': 'strata', 'settings': {'weights': [0.5, 0.5]}}
+    >>> strata_of([0.5, 0.5], MCUCB())
+    {'table': 'strata', 'settings': {'weights': [0.5, 0.5], 'epochs': 2.0}}
     """
-    return {"table": KIND.name, "settings": {"weights": list(weights)}}
+    settings: dict[str, Any] = {"weights": list(weights)}
+    if (growth := epochs_of(policy)) is not None:
+        settings["epochs"] = growth
+    return {"table": KIND.name, "settings": settings}
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
@@ -60,7 +69,7 @@ def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
 def _example() -> Example:
     plan = Plan(
         ("a", "b", "c"), 7, policy={"name": "mc-ucb"}, combine=Stratified.name,
-        **strata_of([0.5, 0.3, 0.2]),
+        **strata_of([0.5, 0.3, 0.2], MCUCB()),
     )  # fmt: skip
     return Example(plan, example_arms())
 

@@ -320,7 +320,8 @@ def test_a_result_is_strict_json(kind: str, results: dict[str, cr.Result]) -> No
     assert set(data) == {
         "schema", "schema_version", "croupier", "value", "stderr", "low", "high", "confidence",
         "interval_kind", "draws", "cost", "unit", "seconds", "stopped", "agreement", "leader",
-        "unnoticed", "policy", "combine", "seed", "warnings", "arms", "table", "rows", "plan", "history", "basis",
+        "unnoticed", "policy", "combine", "seed", "warnings", "arms", "table", "rows", "plan",
+        "history", "basis",
     }  # fmt: skip
     assert np.array_equal(np.array(data["value"], float), result.value)
     assert np.array_equal(np.array(data["low"], float), result.interval[0])

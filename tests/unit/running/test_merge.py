@@ -103,7 +103,11 @@ def test_vectors_and_strata_are_merged() -> None:
     parts = {"low": normal(0.1, 0.0), "high": normal(0.5, 2.0)}
     strata = cr.merge([cr.stratify(parts, [0.5, 0.5], draws=2000, rng=seed) for seed in (1, 2)])
     assert strata.value == pytest.approx(1.0, abs=5 * strata.stderr)
-    assert strata.plan.settings == {"weights": [0.5, 0.5]}
+    assert strata.plan.settings == {"weights": [0.5, 0.5], "epochs": 2.0}
+    # Each run keeps its own epochs, also where the history is looked back at.
+    assert strata.history.at(strata.draws) == pytest.approx(strata.value, rel=1e-12)
+    assert strata.history.at(2000) == pytest.approx(strata.runs.values[0], rel=1e-12)
+    assert strata.value == pytest.approx(np.mean(strata.runs.values), rel=1e-9)
 
 
 def test_a_combiner_of_ones_own_is_given_again() -> None:

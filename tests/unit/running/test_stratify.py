@@ -14,6 +14,7 @@ import croupier as cr
 from croupier.engines.perform import perform
 from croupier.policies.stratified import deviation_bound, published_bound, unseen_deviation
 from croupier.running.stratify import optimal_shares, regret
+from croupier.store.codec import decoded, encoded
 from tests.conftest import Clock
 
 pytestmark = [
@@ -53,13 +54,17 @@ def counts(result: cr.Result) -> list[int]:
 def test_the_estimate_is_the_weighted_sum_of_the_means_with_its_own_error() -> None:
     result = cr.stratify(strata(), WEIGHTS, draws=2000, rng=7)
     n = np.array(counts(result))
-    mean, s2 = (np.array([getattr(row, x) for row in result.arms]) for x in ("mean", "variance"))
+    mean, s2, error = (
+        np.array([getattr(row, x) for row in result.arms]) for x in ("mean", "variance", "stderr")
+    )
     w = np.array(WEIGHTS)
     assert result.value == pytest.approx(w @ mean, rel=1e-12)
-    assert result.stderr == pytest.approx(np.sqrt((w**2 * s2 / n).sum()), rel=1e-12)
+    assert result.stderr == pytest.approx(np.sqrt((w**2 * error**2).sum()), rel=1e-12)
+    # Means are taken epoch by epoch: they err a little more than the means of as many draws.
+    assert result.stderr == pytest.approx(np.sqrt((w**2 * s2 / n).sum()), rel=0.05)
     assert [row.weight for row in result.arms] == pytest.approx(WEIGHTS)
     # Welch and Satterthwaite, with the effective degrees of freedom of each stratum.
-    a, df = w**2 * s2 / n, result.basis.ledger.df[:, 0]
+    a, df = w**2 * error**2, result.basis.ledger.df[:, 0]
     assert result.basis.pooled.df[0] == pytest.approx(a.sum() ** 2 / (a**2 / df).sum())
     assert (result.plan.combine, result.plan.policy["name"]) == ("strata", "mc-ucb")
 
@@ -188,13 +193,30 @@ def test_the_bounds_are_what_their_formulas_say() -> None:
     assert published_bound(s, n, 5.0, 0.01) == pytest.approx(2 + np.sqrt(np.log(200)))
 
 
-def test_many_skewed_strata_give_a_warning() -> None:
+def test_the_means_of_a_run_without_epochs_are_the_plain_ones() -> None:
+    kept = cr.stratify(strata(), WEIGHTS, draws=2000, rng=7, keep_values=True)
+    plain = cr.stratify(
+        strata(), WEIGHTS, draws=2000, rng=7, keep_values=True, policy="proportional"
+    )
+    assert [row.mean for row in plain.arms] == pytest.approx(
+        [row.values.mean() for row in plain.arms], rel=1e-12
+    )
+    off = [row.mean - row.values.mean() for row in kept.arms]
+    assert all(off)
+    assert all(abs(x) < 2 * row.stderr for x, row in zip(off, kept.arms, strict=True))
+    assert plain.plan.settings == {"weights": list(WEIGHTS)}
+    assert kept.plan.settings == {"weights": list(WEIGHTS), "epochs": 2.0}
+
+
+def test_skewed_strata_whose_counts_follow_every_draw_give_a_warning() -> None:
     arms = {f"s{k}": lambda rng, size: rng.exponential(1.0, size) for k in range(30)}
     weights = [1 / 30] * 30
-    with pytest.warns(cr.CroupierWarning, match=r"about 0\.\d standard errors too low"):
-        cr.stratify(arms, weights, draws=2000, rng=7)
-    result = cr.stratify(arms, weights, draws=2000, rng=7, policy="proportional")
-    assert not any("skewed" in warning for warning in result.warnings)
+    adaptive = cr.policies.MCUCB(bound=2.0)
+    with pytest.warns(cr.CroupierWarning, match=r"about \d\.\d standard errors too low"):
+        cr.stratify(arms, weights, draws=2000, rng=7, policy=adaptive)
+    for policy in ("mc-ucb", "proportional"):
+        result = cr.stratify(arms, weights, draws=2000, rng=7, policy=policy)
+        assert not any("skewed" in warning for warning in result.warnings)
 
 
 # -- the same run, whatever happens around it
@@ -242,6 +264,25 @@ def test_ask_and_tell_in_any_order_is_the_same_run(bits: Callable[[cr.Result], A
     assert bits(table.result()) == bits(expected)
     assert cr.Plan.from_json(table.plan.to_json()) == expected.plan
     assert cr.Allocator(expected.plan).plan == expected.plan
+
+
+def test_a_snapshot_in_an_epoch_goes_on_to_the_same_bits(bits: Callable[[cr.Result], Any]) -> None:
+    def table() -> cr.Allocator:
+        return cr.Allocator(list(strata()), rng=7, width=3, weights=WEIGHTS)
+
+    def play(played: cr.Allocator, tickets: int) -> None:
+        for _ in range(tickets):
+            batch = played.ask()
+            assert batch is not None
+            played.tell(batch, strata()[batch.arm](batch.rng(), batch.size))
+
+    first, second, like = table(), table(), table().snapshot()
+    play(first, 150)
+    stored = decoded(encoded(first.snapshot(), like), like)
+    second.go_on_from(stored, first._table.known.books.history.rows())
+    for one in (first, second):
+        play(one, 100)
+    assert bits(first.result()) == bits(second.result())
 
 
 @pytest.mark.parametrize("draws", [1, 2, 7, 30, 1234])
@@ -373,5 +414,8 @@ def test_weights_and_their_combiner_go_together() -> None:
         cr.Allocator(replace(plan, settings={}))
     with pytest.raises(cr.PlanError, match="weights must have one entry per arm"):
         cr.Allocator(replace(plan, settings={"weights": [0.5, 0.3, 0.2]}))
+    for growth in (1.0, float("nan"), "2", True):
+        with pytest.raises(cr.PlanError, match=r"epochs must be a number between 1\.1 and 100"):
+            cr.Allocator(replace(plan, settings={"weights": [0.5, 0.5], "epochs": growth}))
     with pytest.raises(cr.PlanError, match="strata are combined by their weights"):
         cr.Allocator(["a", "b"], weights=(0.5, 0.5), combine="mean")
