@@ -14,14 +14,25 @@ class Entry(Protocol):
     """The parts of an outcome that a ledger adds up."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of draws."""
+
     @property
-    def origin(self) -> Floats: ...
+    def origin(self) -> Floats:
+        """The number that the draws are relative to, per component."""
+
     @property
-    def exponent(self) -> Ints: ...
+    def exponent(self) -> Ints:
+        """The unit of the moments is ``2**exponent``, per component."""
+
     @property
-    def moments(self) -> Floats: ...
+    def moments(self) -> Floats:
+        """The mean and the central sums M2, M3, M4, (4, d)."""
+
     @property
-    def cost(self) -> float: ...
+    def cost(self) -> float:
+        """The cost of all draws."""
+
     @property
-    def cost_m2(self) -> float: ...
+    def cost_m2(self) -> float:
+        """The central sum M2 of the costs of the draws."""
