@@ -75,7 +75,7 @@ def test_weights_are_a_mixture_of_the_arms_that_were_drawn(name: str, run: Any) 
     check(weights, ledger)
     assert np.array_equal(weights, COMBINERS[name](ledger))
     for key, value in before.items():  # a combiner reads the ledger and no more
-        assert np.array_equal(value, getattr(ledger, key)), key
+        np.testing.assert_array_equal(value, getattr(ledger, key), err_msg=key)
 
 
 @every

@@ -136,7 +136,8 @@ def estimate_of(
     mean = scaled[0]
     logs = np.array((log_of(mean, scale.exponent), *relative(scaled[1:], mean)))
     value, stderr, half = exp_of(scaled, scale.exponent)
-    ends = Ends(value - half, value + half, half, interval.name)
+    with np.errstate(invalid="ignore"):  # a value that no double holds has no ends either
+        ends = Ends(value - half, value + half, half, interval.name)
     return Estimate(grounds, value, stderr, ends, logs)
 
 

@@ -21,6 +21,9 @@ _BATCHES: Final = 8
 #: kind have about 1; that 8 batches come to 10 by chance is less likely than 1e-10.
 _FAR: Final = 10.0
 
+#: Means that differ by less than this, compared with the largest draws, differ by rounding only.
+_ROUNDING: Final = 1e-12
+
 _CAUSES: Final = (
     "usual causes are a generator with a fixed seed inside the arm, the global np.random in worker "
     "processes, and a program that takes its seed from the clock: draw from the rng that the arm "
@@ -59,11 +62,12 @@ def spread_of_batches(history: History) -> Floats:
     With B batches of n_b draws, means x_b and within-batch sums M2_b, it is
     [sum n_b (x_b - x)^2/(B - 1)] / [sum M2_b/sum (n_b - 1)], the ratio of a one-way analysis of
     variance (Fisher 1925), for the first component. NaN for an arm with fewer than 8 batches of 8
-    draws or more, and for one that never varied.
+    draws or more, and for one that never varied, except by rounding errors.
     """
     arm, n, x, m2 = history.first_component()
     ratios = np.full(len(history.names), np.nan)
     large = (n >= _DRAWS) & np.isfinite(x) & np.isfinite(m2)
+    largest = float(np.sqrt(np.square(x) + m2 / np.maximum(n, 1))[large].max(initial=0.0))
     for k in np.unique(arm[large]).tolist():
         own = large & (arm == k)
         B = int(own.sum())
@@ -73,6 +77,6 @@ def spread_of_batches(history: History) -> Floats:
         centre = (n_b @ x_b) / n_b.sum()
         between = float(n_b @ np.square(x_b - centre)) / (B - 1)
         within = float(m2[own].sum()) / float((n_b - 1).sum())
-        if between > 0:
+        if between > float(n_b.max()) * (_ROUNDING * largest) ** 2:
             ratios[k] = between / within if within > 0 else np.inf
     return ratios

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -194,15 +195,18 @@ def combined(combine: str, pulls: Pulls, moments: Floats) -> Floats:
     flat = moments.reshape(-1, *moments.shape[-2:])
     value = np.full(len(flat), np.nan)
     leaders = flat[..., 0].argmax(axis=1)
-    for leader in np.unique(leaders):
-        runs = np.flatnonzero((leaders == leader) & (flat_pulls.sum(axis=1) > 0))
-        ledgers = _ledgers(flat_pulls[runs], flat[runs], int(leader))
+    arms = flat_pulls.shape[1]
+    led = flat_pulls[np.arange(len(flat)), leaders] >= arms / 2
+    drawn = flat_pulls.sum(axis=1) > 0
+    for leader, is_led in itertools.product(np.unique(leaders).tolist(), (True, False)):
+        runs = np.flatnonzero((leaders == leader) & (led == is_led) & drawn)
+        ledgers = _ledgers(flat_pulls[runs], flat[runs], leader, is_led=is_led)
         weights = COMBINERS[combine](cast(Ledger, ledgers))
         value[runs] = (weights * ledgers.mean).sum(axis=0)[0]
     return value.reshape(pulls.shape[:-1])
 
 
-def _ledgers(pulls: Pulls, moments: Floats, leader: int) -> _Ledgers:
+def _ledgers(pulls: Pulls, moments: Floats, leader: int, *, is_led: bool) -> _Ledgers:
     count = pulls.T.astype(float)
     cost, mean, m2, _, m4 = moments.T
     varies = m2 > 0
@@ -210,5 +214,5 @@ def _ledgers(pulls: Pulls, moments: Floats, leader: int) -> _Ledgers:
     price = np.divide(cost, count, out=np.full_like(cost, np.nan), where=count > 0)
     variance = m2 / np.maximum(count - 1, 1)
     return _Ledgers(
-        leader, True, count, price, mean[:, None], variance[:, None], np.maximum(df, 1.0)[:, None]
+        leader, is_led, count, price, mean[:, None], variance[:, None], np.maximum(df, 1.0)[:, None]
     )

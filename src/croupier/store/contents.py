@@ -33,6 +33,7 @@ __all__ = [
     "records_in",
     "rows_in",
     "run_row",
+    "settings_for",
     "snapshot_in",
 ]
 
@@ -41,6 +42,9 @@ _MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
 
 #: The budget and the tolerance of a call, and its number of workers, as far as they were given.
 LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
+
+#: Fields that plans have had from some day on: the plans of earlier stores mean these values.
+_LATER: Final = {"audit": 0.0, "components": None}
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -67,6 +71,12 @@ def run_row(path: Path, plan: Plan, learns: Collection[str], run_id: bytes) -> t
     return (*row, checksum(salt_of(run_id), "run", *row))
 
 
+def settings_for(plan: Plan, stored: Plan) -> Mapping[str, Any]:
+    """Return the settings of a table, without those that came after the stored run began."""
+    now, known = plan.settings, stored.settings
+    return known if all(name in now and now[name] == known[name] for name in known) else now
+
+
 def contents_in(database: Database) -> dict[str, Any]:
     """Return the plan of a store as plain data, and which arms learn."""
     rows = database.rows("SELECT * FROM run LIMIT 2")
@@ -74,7 +84,7 @@ def contents_in(database: Database) -> dict[str, Any]:
         ((*row, stored),) = rows
         if checksum(database.salt, "run", *row) != stored:
             raise ValueError("the checksum of the plan is wrong")
-        contents = {**json.loads(row[1]), "learns": json.loads(row[2])}
+        contents = {**_LATER, **json.loads(row[1]), "learns": json.loads(row[2])}
         return first_schema.contents(contents) if database.version == 1 else contents
 
 

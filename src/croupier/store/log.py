@@ -31,6 +31,7 @@ from croupier.store.contents import (
     records_in,
     rows_in,
     run_row,
+    settings_for,
     snapshot_in,
 )
 from croupier.store.database import (
@@ -65,8 +66,8 @@ class Store:
     """The file that a run survives in: ``estimate(..., store=Store("run.db"))``.
 
     Everything that is stored survives the end of the process, also after a crash. A power failure
-    may lose the outcomes of the last moments; they are drawn again. With `durability` "full" a
-    power failure loses nothing, but every outcome waits for the disk.
+    may lose the outcomes of the last moments; they are drawn again. With `durability` "full" it
+    loses nothing, but every outcome waits for the disk.
 
     When a run is continued, one stored batch of every arm is drawn again, for at most 1 % of the
     cost so far. If something else comes, the arm was edited, and the run is refused. With
@@ -141,14 +142,16 @@ class Log:
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
         """Return the plan, with seed, width and names of the store if they were not given.
 
-        The number of first draws is always that of the store: it depends on the budget, which is
-        not part of the plan.
+        First draws and audit are always those of the store, and so are the settings of the table
+        if the store knows fewer of them.
         """
         if (known := self._planned) is None:
             return plan
         return replace(
             plan,
             first=known.first,
+            audit=known.audit,
+            settings=settings_for(plan, known),
             seed=plan.seed if seed else known.seed,
             width=plan.width if width else known.width,
             components=plan.components or known.components,

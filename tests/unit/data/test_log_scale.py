@@ -455,9 +455,8 @@ def test_runs_of_logs_merge():
     other = cr.estimate({"other": far_wide}, draws=3000, rng=3, log=True)
     mixed = cr.merge([*runs, other])
     assert abs(mixed.log_value + 5000) < 4 * mixed.log_stderr
-    off = cr.estimate(
-        {"narrow": moved(far_narrow, 1), "wide": far_wide}, draws=3000, rng=4, log=True
-    )
+    far_off = {"narrow": moved(far_narrow, 1), "wide": moved(far_wide, 1)}
+    off = cr.estimate(far_off, draws=3000, rng=4, log=True)
     assert cr.merge([runs[0], off]).runs.agreement < 1e-6
     with pytest.raises(cr.PlanError, match="with log=True and some without"):
         cr.merge([runs[0], cr.estimate({"narrow": narrow, "wide": wide}, draws=100, rng=9)])

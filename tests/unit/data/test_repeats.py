@@ -141,3 +141,17 @@ def test_the_spread_of_batches_is_one_for_independent_draws() -> None:
     ratios = np.array([spread_of_batches(run(good, rng=seed).history)[0] for seed in range(100)])
     assert abs(ratios.mean() - 1) < 0.15  # the standard error of the mean is about 0.04
     assert ratios.max() < 4
+
+
+def test_an_arm_that_is_exact_up_to_rounding_is_not_suspected() -> None:
+    """Its mean differs by 1e-17 from batch to batch, and its draws do not vary otherwise."""
+
+    def rough(rng: np.random.Generator, size: int) -> np.ndarray:
+        return rng.normal(0.0, 1.0, (size, 2))
+
+    def exact(rng: np.random.Generator, size: int) -> np.ndarray:
+        x = rng.normal(0.0, 1.0, size)
+        return np.column_stack([np.full(size, 1e-17 * x[0]), x / 2])
+
+    result = cr.estimate({"rough": rough, "exact": exact}, draws=20_000, rng=7)
+    assert not any("resemble" in warning for warning in result.warnings)

@@ -144,7 +144,7 @@ def test_many_runs_are_combined_as_a_table_combines_one() -> None:
 
 def told(combine: str, order: list[int], arms: Any) -> float:
     """Tell a table the draws of the arms in an order, and return its estimate."""
-    plan = cr.Plan(names=("a", "b", "c"), seed=1, unit="cost", combine=combine, batch="one")
+    plan = cr.Plan(("a", "b", "c"), seed=1, unit="cost", combine=combine, batch="one", first=1)
     table = cr.Allocator(plan)
     left = [iter(list(zip(*arm, strict=True))) for arm in arms]
     from croupier.data.draws import Batch

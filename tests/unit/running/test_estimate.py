@@ -350,7 +350,8 @@ def test_every_component_must_meet_the_tolerance() -> None:
 
     result = cr.estimate({"both": both}, draws=10**6, rng=7, atol=0.02)
     assert result.stopped == "tolerance"
-    assert 9604 < result.draws < 10_500  # the second component alone needs (1.96/0.02)^2
+    # The second component alone needs (1.96/0.02)^2 = 9604 draws, if its deviation is known.
+    assert 9_200 < result.draws < 10_500
 
 
 def test_batches_that_are_out_when_the_run_stops_still_count(arms: dict[str, Any]) -> None:

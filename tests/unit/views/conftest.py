@@ -57,6 +57,8 @@ def make_run(
         seconds=0.84,
         stopped="draws",
         agreement=0.41 if components is None else [0.41] * components,
+        leader="tilted",
+        unnoticed=0.1 if components is None else [0.1] * components,
         policy="variance-thompson",
         combine="guarded",
         seed=7,

@@ -306,7 +306,7 @@ def test_of_logs_the_log_comes_first_and_then_what_a_double_can_hold(
 
 
 @pytest.mark.usefixtures("no_matplotlib")
-@pytest.mark.parametrize(("log", "held"), [(-700, True), (-706, False), (0, True), (709.27, False)])
+@pytest.mark.parametrize(("log", "held"), [(-700, True), (-706, False), (0, True), (709.33, False)])
 def test_a_quantity_is_shown_only_with_an_error_and_an_interval_that_doubles_hold(
     log: float, held: bool, tmp_path: Path
 ) -> None:

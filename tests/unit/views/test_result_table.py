@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Callable
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -213,4 +214,4 @@ def test_all_views_show_the_same_numbers(run: Run) -> None:
     for line in text(summary).splitlines():
         for cell in filter(None, line.split("  ")):
             assert cell.strip() in rich_shown
-            assert cell.strip() in html_shown
+            assert escape(cell.strip()) in html_shown
