@@ -78,7 +78,7 @@ def with_call(
     >>> calls = empty_calls(1)
     >>> for size in (1, 1, 2, 4, 8, 16, 32):
     ...     calls, (call, draw, *_) = with_call(calls, 0, size, 4e-3 + 1e-4 * size)
-    >>> round(call, 6), round(draw, 6)
+    >>> round(float(call), 6), round(float(draw), 6)
     (0.004, 0.0001)
     """
     rank = int(size).bit_length() - 1

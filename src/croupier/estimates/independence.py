@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -67,7 +68,8 @@ def spread_of_batches(history: History) -> Floats:
     arm, n, x, m2 = history.first_component()
     ratios = np.full(len(history.names), np.nan)
     large = (n >= _DRAWS) & np.isfinite(x) & np.isfinite(m2)
-    largest = float(np.sqrt(np.square(x) + m2 / np.maximum(n, 1))[large].max(initial=0.0))
+    size = np.maximum(np.abs(x), np.sqrt(m2 / np.maximum(n, 1)))
+    largest = float(size[large].max(initial=0.0))
     for k in np.unique(arm[large]).tolist():
         own = large & (arm == k)
         B = int(own.sum())
@@ -77,6 +79,6 @@ def spread_of_batches(history: History) -> Floats:
         centre = (n_b @ x_b) / n_b.sum()
         between = float(n_b @ np.square(x_b - centre)) / (B - 1)
         within = float(m2[own].sum()) / float((n_b - 1).sum())
-        if between > float(n_b.max()) * (_ROUNDING * largest) ** 2:
+        if math.sqrt(between / float(n_b.max())) > _ROUNDING * largest:
             ratios[k] = between / within if within > 0 else np.inf
     return ratios

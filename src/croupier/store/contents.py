@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+import croupier
 from croupier.data.draws import Outcome
 from croupier.data.history import Rows
 from croupier.data.plan import Plan
@@ -23,6 +24,7 @@ from croupier.store.store_errors import all_is_damage
 from croupier.views.formats import printable
 
 __all__ = [
+    "FORM",
     "LIMITS",
     "calls_in",
     "contents_in",
@@ -42,6 +44,9 @@ _MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
 
 #: The budget and the tolerance of a call, and its number of workers, as far as they were given.
 LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
+
+#: What writes snapshots, and the form that they have.
+FORM: Final = f"{croupier.__version__}, form 2"
 
 #: Fields that plans have had from some day on: the plans of earlier stores mean these values.
 _LATER: Final = {"audit": 0.0, "components": None}
@@ -168,7 +173,7 @@ def outcomes_in(database: Database, records: Records, first: int) -> Iterator[Ou
 def snapshot_in(database: Database) -> Mapping[str, str] | None:
     """Return the last snapshot, its parts still encoded; None if there is none.
 
-    Snapshots of the first schema have another form: such a run is told everything again.
+    If a snapshot is of another version or form, the run is told everything again.
     """
     if database.version == 1:
         return None
@@ -180,7 +185,7 @@ def snapshot_in(database: Database) -> Mapping[str, str] | None:
             parts: Mapping[str, str] = json.loads(content)
             if not isinstance(parts, dict) or not {*map(type, parts.values())} <= {str}:
                 raise ValueError("the parts of a snapshot are not texts")
-            return parts
+            return parts if parts.get("croupier") == FORM else None
     return None
 
 

@@ -84,7 +84,7 @@ def test_a_callback_may_stop_for_any_reason():
     assert result.to_dict()["interval_kind"] == "guaranteed"
 
 
-@pytest.mark.parametrize("budget", [{"seconds": 0.3}, {"cost": 3000.0}])
+@pytest.mark.parametrize("budget", [{"seconds": 0.05}, {"cost": 3000.0}])
 def test_other_budgets_are_followed_too(budget):
     def paid(rng, size):
         return cr.Draws(coin(rng, size), np.full(size, 2.0))
@@ -94,7 +94,8 @@ def test_other_budgets_are_followed_too(budget):
     low, high = result.interval
     wide = 3.92 * np.sqrt(0.21 / result.draws)
     assert low < 0.3 < high
-    assert high - low < (1.5 if "cost" in budget else 2.5) * wide
+    # How many draws a second buys is not known, so the bets are best for fewer.
+    assert high - low < (1.5 if "cost" in budget else 4) * wide
 
 
 def test_the_picture_has_the_half_widths_of_earlier_times():
