@@ -214,7 +214,7 @@ def test_a_store_of_the_second_schema_is_read_and_converted_when_it_continues(
     monkeypatch.setattr(log.Log, "_go_on", lambda *a: skipped.append(go_on(*a)) or skipped[-1])
     resumed = damaged_run(path)
     assert skipped == [0]  # its snapshot has an earlier form: everything is told again
-    assert bits(resumed) == bits(damaged_run())
+    assert bits(resumed) == bits(damaged_run(audit=0))  # its plan is from before audits
     assert version_of(path) == 3
     assert bits(cr.open_run(path).result()) == bits(resumed)
 

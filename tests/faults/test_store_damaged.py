@@ -40,7 +40,9 @@ class Learner:
         return state + 1e-3 * float(extra["seen"].sum())
 
 
-def run(store: Any = None, draws: int = DRAWS, calls: int = 10**6) -> cr.Result:
+def run(
+    store: Any = None, draws: int = DRAWS, calls: int = 10**6, audit: float | None = None
+) -> cr.Result:
     """Run, or go on; interrupted after so many calls of an arm."""
     left = iter(range(calls))
 
@@ -52,7 +54,7 @@ def run(store: Any = None, draws: int = DRAWS, calls: int = 10**6) -> cr.Result:
 
     arms = {"rough": rough, "learner": Interrupted()}
     settings: dict[str, Any] = {"keep_values": True, "width": 2, "rng": 7, "progress": False}
-    return cr.estimate(arms, draws=draws, store=store, **settings)
+    return cr.estimate(arms, draws=draws, store=store, audit=audit, **settings)
 
 
 @pytest.fixture
