@@ -83,7 +83,7 @@ import sys, time, croupier as cr
 def slow(rng, size):
     time.sleep(0.02)
     return rng.normal(1.0, 1.0, size)
-cr.estimate({"slow": slow, "also": slow}, draws=10**6, rng=7, store=sys.argv[1], rtol=1e-9)
+cr.estimate({"slow": slow, "also": slow}, draws=10**6, batch="one", rng=7, store=sys.argv[1])
 """
 
 
@@ -115,10 +115,12 @@ def test_watch_in_a_terminal_follows_a_run(tmp_path: Path) -> None:
     command = f"{sys.executable} -c '{main}' watch {path} --every 0.3"
     tmux = ["tmux", "-L", name]
     size = ["-x", "90", "-y", "30"]
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not path.exists():
+        time.sleep(0.1)
     subprocess.run([*tmux, "new-session", "-d", *size, command], check=True)
     screens: list[str] = []
     try:
-        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and len(set(screens)) < 3:
             time.sleep(0.5)
             shown = subprocess.run([*tmux, "capture-pane", "-p"], capture_output=True, text=True)
