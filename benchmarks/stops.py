@@ -15,7 +15,7 @@ from benchmarks.replicate import Runs, replicate
 from croupier.estimates.intervals import normal_quantile
 
 MODES = ("tolerance", "anytime")
-#: n*: so many draws of the best arm are enough for the oracle.
+#: n*: this many draws of the best arm are enough for the oracle.
 ORACLES = (1_000, 4_000)
 KEY = ("family", "mode")
 #: At most so far from 95 % is promised for a tolerance, at the last n*.
@@ -28,13 +28,13 @@ MOST_COST_SKEWED = {"tolerance": 1.35, "anytime": 2.6}
 
 
 def oracle_cost(family: Family, draws: int) -> float:
-    """Return what the oracle spends: so many draws of the best arm."""
+    """Return what the oracle spends: this many draws of the best arm."""
     best = int(family.losses().argmin())
     return draws * (1.0 if family.costs is None else family.costs[best])
 
 
 def tolerance(family: Family, draws: int) -> float:
-    """Return the half-width of the oracle's 95 % interval after so many draws."""
+    """Return the half-width of the oracle's 95 % interval after this many draws."""
     best = int(family.losses().argmin())
     return normal_quantile(0.975) * math.sqrt(family.variances[best] / draws)
 

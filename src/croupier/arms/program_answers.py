@@ -19,7 +19,7 @@ Output: TypeAlias = Literal["lines", "json", "binary"]
 #: None while it is not complete.
 Enough: TypeAlias = Callable[[bytes, int], int | None]
 
-#: A draw takes at most so many bytes. A program that prints more without a new line is wrong.
+#: A draw takes at most this many bytes. A program that prints more without a new line is wrong.
 _LONGEST: Final = 100_000
 
 _DOUBLE: Final = np.dtype("<f8")

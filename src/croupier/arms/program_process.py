@@ -16,11 +16,11 @@ from typing import Any, Final
 
 __all__ = ["Process", "ProgramError", "printable"]
 
-#: This many of its last lines of a program that fails are shown, each in so many characters.
+#: If a program fails, this many of its last lines are shown, with this many characters each.
 _LAST: Final = 5
 _LONG: Final = 200
 
-#: The system gives at most so many bytes at once.
+#: The system gives at most this many bytes at once.
 _BYTES: Final = 1 << 16
 
 #: Seconds to wait for the last words of a program that has ended.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask", "tell"]
 
-#: Another command may have the store for a moment: wait so many seconds for it.
+#: Another command may have the store for a moment: wait this many seconds for it.
 _PATIENCE: Final = 10.0
 
 

@@ -39,7 +39,7 @@ _LEAST_SLOPE: Final = 0.02
 _APART: Final = 4
 
 #: Larger calls are tried until the largest take this many times as long as the small ones. Between
-#: this and `_CLEAR` times, so many calls must say so: the machine may have interrupted some.
+#: this and `_CLEAR` times, this many calls must say so: the machine may have interrupted some.
 _LONG: Final = 6.0
 _CLEAR: Final = 12.0
 _BELIEVED: Final = 3

@@ -16,7 +16,7 @@ from croupier.engines.end_with_driver import begin_in_pool
 
 __all__ = ["count", "dismiss", "ending_with_driver", "let_go"]
 
-#: An idle process that was asked to end is killed after so many seconds.
+#: An idle process that was asked to end is killed after this many seconds.
 _GRACE: Final = 2.0
 
 

@@ -24,7 +24,7 @@ _FIRST_SUM: Final = 0.25
 #: The exponent of a skewed bet is at most this.
 _STEEPEST: Final = 3.0
 
-#: Without a budget, the bets are best at this many draws, and then at so many times the draws so
+#: Without a budget, the bets are best at this many draws, and then at this many times the draws so
 #: far. The half-width is then 1.5 to 1.7 times that of a fixed size from 1000 to 10 000 draws, and
 #: 1.8 to 2 times at 100 000 draws.
 _FIRST_GOAL: Final = 1000.0

@@ -52,7 +52,7 @@ class Guaranteed:
         atol: float | None = None,
         rtol: float | None = None,
     ) -> Guaranteed:
-        """Return an interval that is shortest after so many draws, or at such a tolerance.
+        """Return an interval that is shortest after this many draws, or at such a tolerance.
 
         It holds at all other times as well. `cost` is in the unit of the plan.
 

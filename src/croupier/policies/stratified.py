@@ -35,11 +35,11 @@ __all__ = [
     "unseen_deviation",
 ]
 
-#: A batch takes a stratum at most so far beyond what it should have had by now.
+#: A batch takes a stratum at most this share beyond what it should have had by now.
 _AHEAD: Final = 0.125
 
-#: Each epoch has as many draws as all epochs before it, and at least so many of every stratum: with
-#: two, it knows a variance of its own.
+#: Each epoch has as many draws as all epochs before it, and at least two of every stratum. With
+#: two draws, an epoch has a variance of its own.
 _GROWTH: Final = 2.0
 _LEAST: Final = 2.0
 
@@ -98,7 +98,7 @@ def shrunk_deviation(variance: Floats, error: Floats) -> tuple[Floats, Floats]:
 
 
 def shares_of_at_least(wanted: Floats, draws: float, least: Floats) -> Floats:
-    """Return `draws` divided like `wanted`, but at least `least` of each, if there are so many.
+    """Return `draws` divided like `wanted`, but at least `least` of each if `draws` suffice.
 
     >>> shares_of_at_least(np.array([1.0, 4.0, 5.0]), 20.0, np.full(3, 3.0)).round(1)
     array([3. , 7.6, 9.4])
@@ -197,7 +197,7 @@ class MCUCB:
 
     @property
     def epochs(self) -> float | None:
-        """Each epoch ends at so many times the draws of the one before it; None without epochs."""
+        """An epoch ends at this many times the draws of the one before; None without epochs."""
         return _GROWTH if self.bound is None else None
 
     def prepare(self, state: _State, ledger: Ledger, pending: Floats) -> _State:

@@ -34,10 +34,10 @@ _FIXED: Final = len(_WHOLE) + len(_COSTS)
 _MOST_COMPONENTS: Final = 10**7
 _MOST: Final = 2**53
 
-#: So many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
+#: This many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
 _MISSING: Final = 1000
 
-#: How busy the workers are is seen from so many batches.
+#: How busy the workers are is seen from this many batches.
 _LATELY: Final = 50
 
 

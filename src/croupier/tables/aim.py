@@ -57,7 +57,7 @@ class Aim:
         return max(ratio**2 - 1, LEAST) if ratio > 1 else _UNKNOWN
 
     def expected_end(self, seen: Estimate, draws: float, spent: float) -> ExpectedEnd:
-        """Return what is known about the end of a run that has made so many draws."""
+        """Return what is known about the end of a run that has made this many draws."""
         error = seen.stderr if seen.logs is None else seen.logs[1]
         buys = min(self.draws, draws * self.cost / spent if spent > 0 else math.inf)
         return ExpectedEnd(self._ratio(error, seen) if self.given else math.inf, buys)

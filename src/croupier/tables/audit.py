@@ -21,8 +21,8 @@ __all__ = ["audit_of", "audited"]
 #: The share of the budget that an audit may spend, if nothing else is said.
 _USUAL: Final = 0.01
 
-#: The policies that leave an arm alone when it is worse: the audit is for them. Whoever chooses
-#: another policy wants its decisions.
+#: The policies that leave an arm alone when it is worse: the audit is for them. A user who chooses
+#: another policy wants the decisions of that policy.
 _AUDITED: Final = ("variance-thompson", "variance-lcb")
 
 #: Draws that an audit may buy ahead, as a share of what it may spend: they save small batches.

@@ -21,7 +21,7 @@ _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BAR = 8
 _WIDE = 40
 
-#: So many arms are shown, those with the largest shares.
+#: This many arms are shown, those with the largest shares.
 _MOST = 20
 
 
