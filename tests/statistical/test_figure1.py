@@ -9,6 +9,7 @@ import pytest
 import croupier as cr
 
 
+@pytest.mark.slow
 def test_ucb_v_beats_thompson_sampling_where_both_variances_are_small() -> None:
     """(V1, extra) = (.005, .01) at 10^6, 400 runs; ahead by more than 3 standard errors."""
     problem = cr.simulator.scaled_bernoulli([0.005, 0.015])

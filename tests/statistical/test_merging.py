@@ -78,7 +78,7 @@ def test_a_merged_interval_covers_about_95_percent_and_runs_agree_as_often_as_th
 
 def test_runs_that_stop_at_a_tolerance_cover_when_merged():
     runs = SAME["normal"]
-    results = [merged(runs, time, draws=1e6, rtol=0.05)[0] for time in range(TIMES)]
+    results = [merged(runs, time, draws=1e6, rtol=0.1)[0] for time in range(TIMES)]
     assert {one.to_dict()["interval_kind"] for one in results} == {"many-looks"}
     share = np.mean([one.interval[0] <= 1.0 <= one.interval[1] for one in results])
     assert share >= 0.94 - slack(0.94)

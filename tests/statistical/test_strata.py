@@ -55,6 +55,7 @@ def slack(share, runs):
     return 4 * np.sqrt(share * (1 - share) / runs)
 
 
+@pytest.mark.slow
 def test_the_estimate_of_symmetric_strata_is_unbiased_even_of_few_draws():
     assert abs(z_score(played("normal", 1000, draws=40), 1.0)) < 4
 
