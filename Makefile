@@ -16,7 +16,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-calls bench-logs bench-guaranteed bench-strata bench-parallel bench-delays \
+  bench-costs bench-calls bench-untuned bench-logs bench-guaranteed bench-strata bench-parallel bench-delays \
   bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
   notebooks picture dist clean
 
@@ -54,6 +54,9 @@ bench-costs: $(INSTALLED) ## arms with costs: allocation, weights, bias at a dea
 
 bench-calls: $(INSTALLED) ## a looped arm beside a vectorised one, with measured seconds (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.calls $(ARGS)
+
+bench-untuned: $(INSTALLED) ## ten families that nothing was tuned on: losses, silent misses (ten minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.untuned $(ARGS)
 
 bench-logs: $(INSTALLED) ## which interval of a log covers best (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logs $(ARGS)

@@ -295,6 +295,25 @@ def _guaranteed() -> str:
     return _table(header, body)
 
 
+def _untuned() -> str:
+    """Return loss, coverage and silent misses of the families that nothing was tuned on."""
+    body = [
+        [
+            row["family"],
+            row["runs"],
+            f"{float(row['I']):.3f}",
+            f"{float(row['covered_95']):.3f}",
+            row["missed"],
+            row["silent"],
+            f"{100 * float(row['warned']):.1f} %",
+        ]
+        for row in report.read("untuned")
+    ]
+    header = ["family", "runs", "I", "95 % covered", "off by more than 4 errors",
+              "without a warning", "runs that warn"]  # fmt: skip
+    return _table(header, body)
+
+
 def _strata() -> str:
     """Return coverage, mean error and claimed variance of strata, by family and policy."""
     found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
@@ -411,6 +430,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "store": lambda: _measured("store"),
     "logs": _logs,
     "guaranteed": _guaranteed,
+    "untuned": _untuned,
     "strata": _strata,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
