@@ -148,7 +148,7 @@ def test_a_pilot_says_which_arm_is_best_and_what_a_tolerance_needs(module: str) 
     assert done.exit_code == 0, done.stderr
     said = json.loads(done.output)
     best, other = said["arms"]
-    assert (best["arm"], best["verdict"], other["verdict"]) == ("fine", "best", "leave out")
+    assert (best["arm"], best["verdict"], other["verdict"]) == ("fine", "best", "drop")
     assert min(row["draws"] for row in said["arms"]) > 1900
     # z^2 c V / tol^2 with V = 0.01, tol = 1e-3 and z = 2.24 draws
     assert best["needed"] == pytest.approx(2.2414**2 * 0.01 / said["tolerance"] ** 2, rel=0.2)
@@ -156,6 +156,7 @@ def test_a_pilot_says_which_arm_is_best_and_what_a_tolerance_needs(module: str) 
     assert run.draws == pytest.approx(best["needed"], rel=0.25)
     text = invoke("compare", f"{module}:arms", "--draws", 400, "--rng", 7).output
     assert "the arms agree: p = " in text
+    assert [len(line.split()) for line in text.splitlines()[1:3]] == [9, 9]  # nothing is wrapped
 
 
 def test_a_pilot_warns_of_arms_that_disagree(module: str) -> None:
