@@ -81,8 +81,12 @@ def test_netcdf_is_read_by_xarray(store: Path, tmp_path: Path) -> None:
 def test_what_is_not_installed_is_said_in_one_line(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "fastparquet", None)
+    pandas = pytest.importorskip("pandas")
+
+    def without_an_engine(*_: Any) -> None:
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pandas.DataFrame, "to_parquet", without_an_engine)
     done = invoke("export", store, "--parquet", tmp_path / "run.parquet")
     assert done.exit_code == 2
     assert done.stderr == 'error: Parquet needs pyarrow: pip install "croupier[parquet]"\n'

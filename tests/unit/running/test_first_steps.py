@@ -240,6 +240,18 @@ def test_a_history_becomes_a_data_frame() -> None:
     assert set(frame["arm"]) == {"rough", "fine"}
 
 
+def test_a_history_becomes_a_dataset_that_netcdf_can_hold(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    result = cr.estimate({"rough": rough, "fine": fine}, draws=500, rng=7)
+    data, frame = result.history.to_xarray(), result.history.to_pandas()
+    assert data.sizes == {"ticket": len(frame)}
+    for name in ("arm", "size", "cost", "draws", "batch_cost"):
+        assert (data[name].to_numpy() == frame[name].to_numpy()).all()
+    data.to_netcdf(tmp_path / "history.nc")
+    with xarray.open_dataset(tmp_path / "history.nc") as read:
+        assert int(read["size"].sum()) == 500
+
+
 def test_a_simulation_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("numba")
     sim = cr.simulate(cr.simulator.scaled_bernoulli([0.08, 0.18]), ["ucb1", "uniform"], 5, 300)
