@@ -16,7 +16,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-calls bench-untuned bench-logs bench-guaranteed bench-strata bench-parallel bench-delays \
+  bench-programs bench-costs bench-calls bench-untuned bench-logs bench-guaranteed bench-strata bench-parallel \
+  bench-delays \
   bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
   notebooks picture dist clean
 
@@ -48,6 +49,9 @@ bench-coverage: $(INSTALLED) ## how often the intervals cover (about an hour; AR
 
 bench-overhead: $(INSTALLED) ## what croupier costs: run, import, decisions, deadlines (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.overhead $(ARGS)
+
+bench-programs: $(INSTALLED) ## what the command line and a program in C as an arm cost (a minute)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.programs $(ARGS)
 
 bench-costs: $(INSTALLED) ## arms with costs: allocation, weights, bias at a deadline (minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.costs $(ARGS)
@@ -141,7 +145,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	pip="$(BIN)/python -m pip install --quiet"; \
 	uv=$$(command -v uv) || \
 	  { $$pip --retries 1 -c constraints.txt uv >/dev/null 2>&1 && uv=$(BIN)/uv; } || uv=; \
-	{ test "$$uv" && install "$$uv" pip install --quiet --python $(BIN)/python; } || install $$pip
+	{ test "$$uv" && install "$$uv" pip install --quiet --python $(BIN)/python; } || \
+	  { test -z "$$uv" || echo "uv did not work here: pip installs instead ..."; install $$pip; }
 	@touch $@
 
 # Other bandit libraries stay out of the environment that croupier is tested in.

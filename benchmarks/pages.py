@@ -406,6 +406,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "coverage": _coverage,
     "stops": _stops,
     "overhead": lambda: _measured("overhead"),
+    "programs": lambda: _measured("programs"),
     "evidence": _evidence,
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-winners": lambda: _table(*figure1.winners()),

@@ -120,20 +120,26 @@ def page(example: Example, *, notebook: str, source: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+#: croupier is on no package index yet, so a hosted notebook installs it from a copy of the sources.
+_INSTALL = """\
+# Where croupier is missing, as on Colab: upload a copy of the repository (or clone it) into a
+# folder croupier beside this notebook, remove the first # below, and run this cell.
+# %pip install "./croupier[all]\""""
+
+
 def notebook(example: Example) -> dict[str, Any]:
     """Return the example as a notebook, format 4.5, without outputs.
 
     The first cell of code installs croupier where it is missing, as in a hosted notebook.
     """
-    install = Cell(
-        False, "# Where croupier is missing, remove the first # below.\n# %pip install croupier"
-    )
+    install = Cell(False, _INSTALL)
     first, *rest = example.cells
     return {
         "cells": [_notebook_cell(i, cell) for i, cell in enumerate([first, install, *rest])],
         "metadata": {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
+            "colab": {"name": f"{example.name}.ipynb", "provenance": []},
         },
         "nbformat": 4,
         "nbformat_minor": 5,

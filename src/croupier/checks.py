@@ -6,14 +6,15 @@ import math
 import numbers
 import operator
 from collections import Counter
-from collections.abc import Collection, Sequence
-from functools import cache
-from typing import Any, TypeAlias, get_args
+from collections.abc import Callable, Collection, Sequence
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar, get_args
 
 from croupier.errors import PlanError
 
 __all__ = [
     "Range",
+    "arguments_suggested",
     "choice",
     "component_names",
     "count_of",
@@ -30,6 +31,9 @@ __all__ = [
 ]
 
 Range: TypeAlias = tuple[float, float]
+
+_Arguments = ParamSpec("_Arguments")
+_Returned = TypeVar("_Returned")
 
 
 def names_of(name: str, value: object) -> tuple[str, ...]:
@@ -101,6 +105,34 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
             like = usual or get_close_matches(name, known, n=1)
             hint = f": did you mean {like[0]!r}?" if like else ""
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+
+
+def arguments_suggested(
+    function: Callable[_Arguments, _Returned],
+) -> Callable[_Arguments, _Returned]:
+    """Let a function with named arguments suggest the right name where a call has a wrong one.
+
+    >>> @arguments_suggested
+    ... def estimate(arms, *, draws=None, rng=None): ...
+    >>> estimate([], seed=3)
+    Traceback (most recent call last):
+    TypeError: estimate() got an unexpected keyword argument 'seed': did you mean 'rng'?
+    """
+    name, code = function.__name__, function.__code__
+    positional = code.co_argcount
+    known = code.co_varnames[: positional + code.co_kwonlyargcount]
+
+    @wraps(function)
+    def checked(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+        known_settings(name, kwargs, known)
+        if len(args) > positional:
+            raise TypeError(
+                f"{name}() takes {', '.join(known[:positional])} without a name, and everything "
+                f"else by its name, such as {known[positional]}={args[positional]!r:.40}"
+            )
+        return function(*args, **kwargs)
+
+    return checked
 
 
 def fraction_of(name: str, value: object) -> float:

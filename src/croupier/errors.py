@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ __all__ = [
     "MissingExtraError",
     "PlanError",
     "StoreError",
+    "callers_level",
     "text_of",
 ]
 
@@ -77,6 +79,18 @@ class MissingExtraError(CroupierError, ImportError):
 
 class CroupierWarning(UserWarning):
     """The run continued, but check its answer before you use it."""
+
+
+def callers_level() -> int:
+    """Return the stack level of the line that called croupier: a warning points at it."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__package__")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _is_ours(package: str | None) -> bool:
+    return package is not None and package.partition(".")[0] == "croupier"
 
 
 def text_of(thing: object, show: Callable[[Any], object] = str) -> str:

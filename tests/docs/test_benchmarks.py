@@ -112,8 +112,9 @@ def test_stops_kept_what_is_promised_when_they_were_measured() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        "efficiency.md", "evidence.md", "honesty.md", "importance.md", "policies.md", "scale.md",
-        "simulator.md", "store.md", "paper/figure1.md", "paper/figure2.md", "paper/figure3.md",
+        "efficiency.md", "evidence.md", "honesty.md", "importance.md", "policies.md", "programs.md",
+        "scale.md", "simulator.md", "store.md", "paper/figure1.md", "paper/figure2.md",
+        "paper/figure3.md",
     ],
 )  # fmt: skip
 def test_the_tables_of_a_page_are_those_of_the_measurements(page: str) -> None:

@@ -55,7 +55,7 @@ def test_the_gallery_shows_what_an_example_printed_and_drew(example: Example) ->
 def test_a_notebook_has_the_code_of_the_script(example: Example, tmp_path: Path) -> None:
     notebook = json.loads(json.dumps(gallery.notebook(example)))
     code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
-    assert code[0].endswith("# %pip install croupier")
+    assert code[0].endswith('# %pip install "./croupier[all]"')
     script = example.path.read_text("utf-8")
     position = 0
     for cell in code[1:]:

@@ -48,10 +48,11 @@ def started(folder: Path, arm: str, engine: str = "loky") -> subprocess.Popen[st
     """
     script = folder / "run.py"
     script.write_text(RUN, "utf-8")
-    driver = subprocess.Popen(
-        [sys.executable, str(script), arm, engine], text=True, start_new_session=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    with (folder / "stderr").open("w") as stderr:
+        driver = subprocess.Popen(
+            [sys.executable, str(script), arm, engine], text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=stderr,
+        )  # fmt: skip
     assert driver.stdout is not None
     assert driver.stdout.readline() == "starting\n"
     return driver
@@ -117,6 +118,15 @@ def test_the_processes_of_a_pool_that_the_run_made_end_with_the_driver(
         wait_for_a_worker(driver)
         time.sleep(seconds)
         assert seconds_until_alone(driver) < 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends them with their parent")
+def test_nothing_is_printed_after_a_driver_was_killed(tmp_path: Path) -> None:
+    driver = started(tmp_path, "stubborn")
+    assert driver.stdout is not None
+    assert driver.stdout.readline() == "drawing\n"  # now there are semaphores to clean up
+    seconds_until_alone(driver)
+    assert (tmp_path / "stderr").read_text() == ""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends them with their parent")

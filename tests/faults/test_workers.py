@@ -884,7 +884,7 @@ def test_an_interrupt_waits_a_little_and_returns_what_is_known(
             raise KeyboardInterrupt
 
     Patience(monkeypatch, 15, 17)
-    with pytest.warns(cr.CroupierWarning, match="the draws of tickets 16 are missing"):
+    with pytest.warns(cr.CroupierWarning, match="the draws of ticket 16 are missing"):
         result = cr.estimate(
             {"a": sleepy(16)}, draws=1000, rng=7, width=4, callback=tired, workers=4
         )

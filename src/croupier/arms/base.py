@@ -152,9 +152,11 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
     """
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
-    elif isinstance(arms, Arm | Set) or not isinstance(arms, Iterable):
+    elif isinstance(arms, Arm | Set | str) or not isinstance(arms, Iterable):
+        one = isinstance(arms, Arm) or callable(arms)
         raise PlanError(
-            f"arms must be a mapping name -> arm, or a sequence in an order, got {arms!r}"
+            f"arms must be a mapping name -> arm or a list of arms, got {arms!r}"
+            f"{'; for one arm give a list of one: [arm]' if one else ''}"
         )
     else:
         pairs = [(_name_of(arm), arm) for arm in arms]
@@ -191,6 +193,8 @@ def _check_callable(name: str | None, draw: Any, guided: bool) -> None:
     if not callable(draw):
         raise PlanError(f"{arm} is not callable: {draw!r}; an arm is a function (rng, size)")
     expected = 3 if guided else 2
+    if _first_names(draw) == ("size", "rng"):
+        raise PlanError(f"{arm} takes (size, rng); an arm takes (rng, size), in this order")
     if _plainly_takes(draw, expected):
         return
     if inspect.iscoroutinefunction(draw) or inspect.isasyncgenfunction(draw):
@@ -202,9 +206,18 @@ def _check_callable(name: str | None, draw: Any, guided: bool) -> None:
     except (TypeError, ValueError):
         return  # a builtin without a signature: the first call will show
     if not _takes(signature, expected):
-        hint = "; wrap a function of one draw in cr.scalar" if _takes(signature, 1) else ""
+        one = _takes(signature, 1) and "size" not in signature.parameters
+        hint = "; wrap a function of one draw in cr.scalar" if one else ""
         called = "(rng, size, state)" if guided else "(rng, size)"
         raise PlanError(f"{arm} must take {called}, but its signature is {signature}{hint}")
+
+
+def _first_names(draw: Any) -> tuple[str, ...]:
+    """Return the names of the first two arguments of a function."""
+    if not isinstance(draw, FunctionType):
+        return ()
+    code = draw.__code__
+    return code.co_varnames[: min(code.co_argcount, 2)]
 
 
 def _plainly_takes(draw: Any, arguments: int) -> bool:

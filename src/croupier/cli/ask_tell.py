@@ -40,6 +40,10 @@ def ask(
     batch: opt.Batch = None,
     seed: opt.Seed = None,
     log: Annotated[bool, typer.Option("--log", help="The values are logs of draws.")] = False,
+    anytime: Annotated[
+        bool,
+        typer.Option("--anytime", help="An interval that holds at every look, so you may stop."),
+    ] = False,
     lost: Annotated[
         bool, typer.Option("--lost", help="Print the batches that are out once more.")
     ] = False,
@@ -67,7 +71,7 @@ def ask(
     with errors_in_one_line():
         first = {
             "rng": seed, "policy": policy, "combine": combine, "width": width, "log": log or None,
-            "batch": int(batch) if batch and batch.isdigit() else batch,
+            "anytime": anytime or None, "batch": int(batch) if batch and batch.isdigit() else batch,
         }  # fmt: skip
         given = {name: value for name, value in first.items() if value is not None}
         unit = "draws" if cost is None else "cost"
@@ -103,6 +107,7 @@ def _next(table: Allocator, draws: float | None, cost: float | None) -> Batch | 
 
 def _table(path: Path, arms: list[str] | None, given: dict[str, Any], unit: str) -> Allocator:
     """Return the table of a store: the one in it, or a new one."""
+    from croupier.estimates.intervals import Anytime
     from croupier.running.allocator import Allocator
     from croupier.store.reading import open_run
 
@@ -111,14 +116,15 @@ def _table(path: Path, arms: list[str] | None, given: dict[str, Any], unit: str)
             if not arms:
                 raise PlanError(f"there is no store {path}: name the arms, --arm a --arm b")
             return Allocator(arms, store=path, unit=unit, **given)
-        plan = open_run(path).plan
+        status = open_run(path).status
+        plan = status.plan
         if arms is not None and set(arms) != set(plan.names):
             raise PlanError(
                 f"the arms of {path} are {', '.join(plan.names)}, not {', '.join(arms)}"
             )
         if given:
             raise PlanError(f"{path} has its own {', '.join(given)}: these belong to the first ask")
-        return Allocator(plan, store=path)
+        return Allocator(plan, store=path, anytime=status.interval == Anytime.name)
 
     from croupier.store.lock import owner_of
     from croupier.store.place import resolved

@@ -85,7 +85,7 @@ def _row(result: Result, row: ArmRow, tolerance: float) -> dict[str, Any]:
     needed = z * z * row.variance * row.cost_per_draw / tolerance**2 if known else None
     verdict = "not known"
     if row.efficiency is not None:
-        verdict = "keep" if row.efficiency >= _GOOD else "leave out"
+        verdict = "keep" if row.efficiency >= _GOOD else "drop"
         verdict = "best" if row.efficiency == 1 else verdict
     elif row.variance == 0:
         verdict = "never varied"
@@ -108,7 +108,7 @@ def _print(console: Console, result: Result, rows: list[dict[str, Any]], toleran
     from croupier.views import formats
 
     unit = result.unit
-    titles = ("arm", "mean", "variance", "cost/draw", "efficiency", "to tolerance", "verdict")
+    titles = ("arm", "mean", "variance", "cost/draw", "efficiency", "needs", "verdict")
     table = table_of(*titles, right=(1, 2, 3, 4, 5))
     for row in rows:
         mean = (
@@ -129,9 +129,9 @@ def _print(console: Console, result: Result, rows: list[dict[str, Any]], toleran
     words = {"seconds": "time in the arms", "draws": "draws", "cost": "cost"}
     lines = [f"the arms agree: {p}" for p in agreements(result.as_summary()).values()]
     lines.append(
-        f"to tolerance: the {words[unit]} until the half-width at "
+        f"needs: the {words[unit]} until the half-width at "
         f"{formats.level(result.confidence)} is {formats.compact(tolerance)}, with this arm alone"
     )
-    lines.append("leave out: the same error costs more than twice as much as with the best arm")
+    lines.append("drop: the same error costs more than twice as much as with the best arm")
     lines += [f"warning: {formats.printable(warning)}" for warning in result.warnings]
     console.print("\n" + "\n".join(lines), markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from croupier.errors import PlanError
 
 __all__ = ["Atol", "Batch", "Combine", "Confidence", "Cost", "Draws", "Json", "Policy", "Quiet",
            "Report", "Rtol", "Seconds", "Seed", "Source", "Store", "StorePath", "Width", "Workers",
-           "run_options"]  # fmt: skip
+           "run_options", "without_replaced"]  # fmt: skip
 
 Source: TypeAlias = Annotated[
     str,
@@ -78,9 +78,9 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="Show no progres
 
 #: What a section [run] may have besides the options of `estimate`.
 _FILES: Final = ("store", "report")
-_NAMES: Final = ("draws", "seconds", "cost", "atol", "rtol", "confidence", "anytime", "policy",
-                 "combine", "objective", "log", "batch", "keep_values", "names", "clock",
-                 "seed", "workers", "width", *_FILES)  # fmt: skip
+_NAMES: Final = ("draws", "seconds", "cost", "atol", "rtol", "confidence", "anytime", "interval",
+                 "policy", "combine", "objective", "log", "batch", "keep_values", "audit", "names",
+                 "clock", "seed", "workers", "width", *_FILES)  # fmt: skip
 
 #: If the command line has one of these, the file's are left out: the first to be used up stops.
 _TOGETHER: Final = (("draws", "seconds", "cost"), ("atol", "rtol"))
@@ -99,13 +99,21 @@ def run_options(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
             if not isinstance(options[name], str):
                 raise PlanError(f"[run]: {name} must be a path, got {options[name]!r}")
             options[name] = problem.folder / options[name]
-    said = {name: value for name, value in given.items() if value is not None}
-    for group in _TOGETHER:
-        if any(name in said for name in group):
-            options = {name: value for name, value in options.items() if name not in group}
-    options |= said
+    options = without_replaced(
+        options, {name: value for name, value in given.items() if value is not None}
+    )
     if isinstance(batch := options.get("batch"), str) and batch.isdigit():
         options["batch"] = int(batch)
     if "seed" in options:
         options["rng"] = options.pop("seed")
     return options
+
+
+def without_replaced(options: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with those that were said later: one budget replaces all budgets before.
+
+    >>> without_replaced({"seconds": 10, "rtol": 0.01}, {"draws": 1000})
+    {'rtol': 0.01, 'draws': 1000}
+    """
+    replaced = {name for group in _TOGETHER if set(group) & set(said) for name in group}
+    return {name: value for name, value in options.items() if name not in replaced} | dict(said)

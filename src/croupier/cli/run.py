@@ -24,6 +24,7 @@ from croupier.errors import CroupierWarning, PlanError
 if TYPE_CHECKING:
     from croupier.cli.sections import Problem
     from croupier.results.result import Result
+    from croupier.store.reading import Status
 
 __all__ = ["play_and_print", "resume", "run"]
 
@@ -86,10 +87,14 @@ def resume(
 ) -> None:
     """Continue a stored run, with the seed, the width and the policy that it has.
 
-    The arms come from the same file as before. Budgets are for all calls together: a run that has
-    used up 60 seconds needs --seconds 120 to draw for another minute.
+    The arms come from the same file as before. A run that was interrupted or killed goes on with
+    the budget and the tolerance that it had, unless others are given here. Budgets are for all
+    calls together: a run that has used up 60 seconds needs --seconds 120 to draw for another
+    minute.
 
     Examples:
+    croupier resume run.db arms.toml
+
     croupier resume run.db arms.toml --seconds 120
 
     croupier resume run.db mymodule:arms --draws 1e7 --rtol 1e-4
@@ -104,10 +109,17 @@ def resume(
 
         if not path.exists():
             raise PlanError(f"there is no store {path}: croupier run ... --store {path} makes one")
-        problem = read_problem(source)
-        planned = _planned(open_run(path).plan)
-        problem = replace(problem, options={**problem.options, **planned})
+        problem, stored = read_problem(source), open_run(path)
+        options = opt.without_replaced(problem.options, _unfinished(stored.status))
+        problem = replace(problem, options={**options, **_planned(stored.plan)})
         play_and_print(source, problem, given, as_json=as_json, quiet=quiet)
+
+
+def _unfinished(status: Status) -> dict[str, float]:
+    """Return the budget and the tolerance of a call that has not come to its end."""
+    if status.stopped not in (None, "interrupted"):
+        return {}
+    return {name: limit for name, limit in status.limits.items() if name != "workers"}
 
 
 def _planned(plan: Any) -> dict[str, Any]:

@@ -177,5 +177,6 @@ def table_of(*titles: str, right: tuple[int, ...] = ()) -> Table:
     """Return an empty table with these titles; `right`: columns of numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for i, title in enumerate(titles):
-        table.add_column(title, justify="right" if i in right else "left")
+        number = i in right  # a number that is cut or broken is a wrong number
+        table.add_column(title, justify="right" if number else "left", no_wrap=number)
     return table

@@ -172,7 +172,7 @@ def _wrong_shape(values: NDArray[Any], size: int) -> str:
     asked = f"was asked for {size} draw{'s' * (size != 1)} and"
     if values.ndim == 0:
         return (
-            f"{asked} returned a single number ({values}); return an array of {size}, "
+            f"{asked} returned a single number ({values:.6g}); return an array of {size}, "
             "or wrap a function of one draw in cr.scalar"
         )
     if values.ndim > 2:
@@ -182,6 +182,8 @@ def _wrong_shape(values: NDArray[Any], size: int) -> str:
         )
     few = "too few" if values.shape[0] < size else "too many"
     hint = "; for a vector of quantities return an array (size, d)" if values.ndim == 1 else ""
+    if values.ndim == 2 and values.shape[1] == size:
+        hint = "; return an array (size, d), with a row for each draw: transpose it"
     return f"{asked} returned {few}, {values.shape[0]} (shape {values.shape}){hint}"
 
 

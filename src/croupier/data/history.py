@@ -16,6 +16,7 @@ from croupier.errors import MissingExtraError, PlanError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 __all__ = ["BATCH", "Curve", "History", "LookBack", "Rows"]
 
@@ -209,6 +210,17 @@ class History:
         except ModuleNotFoundError:
             raise MissingExtraError("to_pandas needs", "pandas", "pandas") from None
         return pd.DataFrame(self.columns()).set_index("ticket")
+
+    def to_xarray(self) -> xr.Dataset:
+        """Return the history as a Dataset over `ticket`."""
+        try:
+            import xarray as xr
+        except ModuleNotFoundError:
+            raise MissingExtraError("to_xarray needs", "xarray", "xarray") from None
+        columns = self.columns()
+        tickets, names = columns.pop("ticket"), columns.pop("arm")
+        data = {name: ("ticket", column) for name, column in columns.items()}
+        return xr.Dataset({"arm": ("ticket", names.astype(str)), **data}, {"ticket": tickets})
 
     def values(self, name: str) -> Floats | None:
         """Return every draw of one arm in ticket order, if the run kept them."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from concurrent.futures import Executor
+from typing import Final
 
 from croupier.engines.end_with_driver import begin
 from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
 __all__ = ["processes"]
+
+#: A process of loky removes the semaphores of a driver that was killed, and warns of each run.
+_NO_NEWS: Final = "ignore:resource_tracker:UserWarning"
 
 
 def processes(workers: int) -> Staff:
@@ -26,12 +31,27 @@ def processes(workers: int) -> Staff:
         ) from None
 
     def hire() -> Executor:
+        _start_the_cleaner()
         one: Executor = loky.ProcessPoolExecutor(
             max_workers=1, initializer=begin, initargs=(os.getpid(),)
         )
         return one
 
     return Staff(workers, hire, rehire=True, own=True, dismiss=_dismiss, solo=True)
+
+
+def _start_the_cleaner() -> None:
+    """Start the process of loky that cleans up, without its warning, unless it runs already.
+
+    It takes the options for warnings from this process, where they have no effect any more.
+    """
+    from loky.backend import resource_tracker
+
+    sys.warnoptions.append(_NO_NEWS)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(_NO_NEWS)
 
 
 def _dismiss(executor: Executor) -> None:

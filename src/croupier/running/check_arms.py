@@ -90,11 +90,10 @@ def _same(one: Floats, other: Floats) -> bool:
 def _changed(log: Log, plan: Plan, stored: Outcome, now: Outcome) -> str:
     before, after = (_shown(plan, outcome) for outcome in (stored, now))
     return (
-        f"{log.path}: arm {stored.arm!r} no longer draws what it drew: {stored.size} draws of "
-        f"ticket {stored.ticket} had the mean {before}, and have the mean {after} now. If the arm "
-        "was edited, its old and new draws must not be mixed: give another store=, and a version= "
-        "to tell the arms apart. If it does not draw from its rng alone, use "
-        "cr.Store(path, check=False)"
+        f"{log.path}: arm {stored.arm!r} no longer draws what it drew: the mean of ticket "
+        f"{stored.ticket} was {before:.6g}, and is {after:.6g} now. If the arm was edited, its old "
+        "and new draws must not be mixed: give another store=, and a version= to tell the arms "
+        "apart. If it does not draw from its rng alone, use cr.Store(path, check=False)"
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.checks import arguments_suggested
 from croupier.data.plan import Batching, Clock, Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
@@ -49,6 +50,7 @@ class Dealing:
     table: Mapping[str, Any] | None = None
 
 
+@arguments_suggested
 def estimate(
     arms: Mapping[str, ArmLike] | Iterable[ArmLike],
     *,

@@ -5,7 +5,6 @@ Every table is played by this code, with settings, clock, store, workers, progre
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from croupier.arms.base import Arm
 from croupier.data.plan import Plan
 from croupier.engines.hold_interrupts import interrupts_held, released
 from croupier.engines.perform import Engine, Serial
-from croupier.errors import CroupierWarning
+from croupier.errors import CroupierWarning, callers_level
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
@@ -123,7 +122,7 @@ def conduct(
         if record is not None:
             record.finish(table.interval, stopped, elapsed, said)
     for text in said:
-        warnings.warn(text, CroupierWarning, stacklevel=_callers())
+        warnings.warn(text, CroupierWarning, stacklevel=callers_level())
     if record is not None:
         result = result.of_run(record.run_id)
     return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
@@ -172,15 +171,3 @@ def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
         f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
         f"{last:.3g}) and may never be reached: give atol= too"
     ]
-
-
-def _callers() -> int:
-    """Return the stack level of the line that called croupier: a warning points at it."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__package__")):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _is_ours(package: str | None) -> bool:
-    return package is not None and package.partition(".")[0] == "croupier"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, Unp
 from croupier.arms.base import Arm
 from croupier.checks import choice, count_of, known_settings, positive
 from croupier.data.plan import Batching, Clock, Plan, Unit
-from croupier.errors import CroupierWarning, PlanError
+from croupier.errors import CroupierWarning, PlanError, callers_level
 from croupier.estimates.bet_sums import Horizon
 from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.running.stopping import (
@@ -311,6 +311,6 @@ def _tolerance(name: str, value: float | None) -> float | None:
             f"rtol={tolerance:g} is {100 * tolerance:g} % of the value: almost any run is so "
             f"precise; for {tolerance:g} % give rtol={tolerance / 100:g}",
             CroupierWarning,
-            stacklevel=5,
+            stacklevel=callers_level(),
         )
     return tolerance

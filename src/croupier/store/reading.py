@@ -45,7 +45,8 @@ class Status:
     still running or was killed. `missing` are the tickets that were out when later ones arrived.
     `run_id` is the random number of the run in hexadecimal digits. A copy of a store has the same.
     `limits` has the budget, the tolerance and the workers of the last call. `busy` is how many
-    workers were busy lately, from the times of the last batches.
+    workers were busy lately, from the times of the last batches. `interval` is the name of the
+    interval of the last call.
     """
 
     path: str
@@ -64,6 +65,7 @@ class Status:
     run_id: str = ""
     limits: Mapping[str, float] = field(default_factory=dict)
     busy: float | None = None
+    interval: str = FixedSize.name
 
     @property
     def running(self) -> bool:
@@ -198,6 +200,7 @@ def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -
             run_id=database.run_id.hex(),
             limits=call["limits"] if call else {},
             busy=records.busy if owner is not None else None,
+            interval=call["interval"]["name"] if call else FixedSize.name,
         )
     return StoredRun(status, result)
 

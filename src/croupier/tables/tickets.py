@@ -137,7 +137,8 @@ class Tickets:
         """Return the warning that draws are still out, if there are any."""
         if not self._out:
             return []
-        return [f"the draws of tickets {few(sorted(self._out))} are missing: they are still out"]
+        which = f"ticket{'s' * (len(self._out) != 1)} {few(sorted(self._out))}"
+        return [f"the draws of {which} are missing: they are still out"]
 
 
 def few(things: Collection[Any]) -> str:

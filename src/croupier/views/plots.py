@@ -148,14 +148,22 @@ def _estimate(axes: Axes, summary: Summary, history: Batches, component: int) ->
     _cost_axis(axes, x, summary["unit"])
     if len(x) and (first := x[x >= x[-1] / 100][0]) < x[-1]:
         axes.set_xlim(left=first)
-    size = len(components(summary["value"]))
-    what = f"Component {component % size}" if np.ndim(summary["value"]) else "Estimate"
-    what = f"Log of {what.lower()}" if log else what
+    what = f"Log of {_what(summary, component, 'estimate')}" if log else _what(summary, component)
     axes.set_title(f"{what}: {formats.number(*_pair(summary, component), rounding)}")
     scale = f", in units of 1{formats.Rounding(exponent, 0).suffix}" if exponent else ""
     estimate = "log of estimate" if log else "estimate"
     axes.set_ylabel(f"{estimate}, {formats.level(summary['confidence'])} interval{scale}")
     axes.ticklabel_format(axis="y", useOffset=False, style="plain")
+
+
+def _what(summary: Summary, component: int, scalar: str = "Estimate") -> str:
+    """Return what the first panel shows: the estimate, or a component by its name."""
+    if not np.ndim(summary["value"]):
+        return scalar
+    if names := summary.get("components"):
+        return formats.shorten(names[component], 20)
+    number = component % len(components(summary["value"]))
+    return f"component {number}" if "log" in summary else f"Component {number}"
 
 
 def _pair(summary: Summary, component: int) -> tuple[float, float]:

@@ -59,7 +59,9 @@ font-size:.85rem;white-space:pre-wrap;overflow-wrap:anywhere}
 summary{cursor:pointer}
 @media (max-width:34rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}
 .wide{font-size:.8rem}.wide :is(th,td){padding-right:9px!important}
-.bars :is(th,td):nth-child(3){display:none}}
+.bars :is(th,td):nth-child(3){display:none}
+.bars td:first-child{white-space:normal!important;overflow-wrap:anywhere;min-width:6.5rem}
+.bars :is(th,td):first-child{position:sticky;left:0;background:var(--page)!important}}
 @media print{body{font-size:11pt;print-color-adjust:exact}main{max-width:none;padding:0}
 .wide{overflow:visible;font-size:8pt}.panels{grid-template-columns:repeat(3,1fr);gap:.5rem}
 section,figure{break-inside:avoid}}

@@ -148,7 +148,8 @@ def shown(run: Snapshot) -> dict[str, Any]:
     """Return a run as the texts and numbers that a page shows."""
     names = ("path", "state", "spent", "cost", "value", "half_width")
     said: dict[str, Any] = {name: run[name] for name in names}  # type: ignore[literal-required]
-    said["state"] = formats.printable_lines(run["state"])
+    state = run["state"].removeprefix(f"{formats.printable(run['path'])}: ")  # it is in the title
+    said["state"] = formats.printable_lines(state)
     said["facts"] = ", ".join(_facts(run))
     summary = run["summary"]
     if summary is None:
@@ -160,6 +161,7 @@ def shown(run: Snapshot) -> dict[str, Any]:
         "answer": texts.estimate,
         "interval": f"{texts.interval}; {texts.took}",
         "warnings": texts.warnings,
+        "unit": summary["unit"],
         "arms": [
             {
                 "name": formats.shorten(arm["name"], 60),

@@ -27,10 +27,12 @@ th { text-align: right; font-weight: normal; opacity: .7; border-bottom: 1px sol
 td { text-align: right; font-variant-numeric: tabular-nums; } td, th { padding: 2px 10px 2px 0; }
 td:first-child, th:first-child { text-align: left; }
 td div { height: 8px; border-radius: 2px; background: #009E73; }
-td.bar { min-width: 60px; width: 20%; } td.efficiency div { background: #56B4E9; }
-svg { width: 100%; height: auto; margin: .6rem 0; }
+.bar { min-width: 60px; width: 20%; } td.efficiency div { background: #56B4E9; }
+svg { width: 100%; max-width: 760px; height: auto; margin: .6rem 0; }
 .warning { border-left: 3px solid #E69F00; padding-left: .6rem; margin: .3rem 0; }
-text { fill: currentColor; font-size: 11px; opacity: .75; }
+text { fill: currentColor; font-size: 12px; opacity: .75; }
+td:first-child { overflow-wrap: anywhere; min-width: 5rem; }
+@media (max-width: 600px) { .bar { display: none; } td, th { padding-right: 6px; } }
 """
 
 _SCRIPT = """
@@ -55,7 +57,8 @@ function bar(share, cls) {
   return cell;
 }
 function picture(run) {
-  const W = 560, H = 200, L = 8, B = 18;
+  // The picture is as wide as its place, so that its text keeps its size on a small screen.
+  const W = Math.min(560, document.querySelector("main").clientWidth - 34), H = 200, L = 8, B = 20;
   const points = [];
   run.cost.forEach((c, i) => {
     if (number(c) && number(run.value[i]) && number(run.half_width[i]))
@@ -75,10 +78,17 @@ function picture(run) {
   svg.append(shape("polygon", {points: up.concat(down).join(" "), fill: "#56B4E9", opacity: ".35"}));
   const line = kept.map((p, i) => `${X(xs[i]).toFixed(1)},${Y(p[1]).toFixed(1)}`).join(" ");
   svg.append(shape("polyline", {points: line, fill: "none", stroke: "#0072B2", "stroke-width": "2"}));
-  const left = shape("text", {x: L, y: H - 4}), right = shape("text", {x: W - L, y: H - 4, "text-anchor": "end"});
-  left.textContent = "cost " + kept[0][0].toPrecision(3);
-  right.textContent = kept[kept.length - 1][0].toPrecision(3);
-  svg.append(left, right);
+  const unit = {draws: " draws", seconds: " s in the arms"}[run.unit] || " cost";
+  const round = (x, digits) => Number(x.toPrecision(digits)).toLocaleString("en", {maximumSignificantDigits: digits});
+  const write = (x, y, side, text) => {
+    const e = shape("text", {x: x, y: y, "text-anchor": side});
+    e.textContent = text;
+    svg.append(e);
+  };
+  write(L, H - 4, "start", round(kept[0][0], 3));
+  write(W - L, H - 4, "end", round(kept[kept.length - 1][0], 3) + unit);
+  write(W - L, 12, "end", round(high, 5));
+  write(W - L, H - B - 4, "end", round(low, 5));
   return svg;
 }
 function show(run) {
@@ -97,7 +107,7 @@ function show(run) {
   if (drawn) box.append(drawn);
   const table = tag("table"), head = tag("tr");
   for (const title of ["arm", "draws", "share", "", "cost x variance", "efficiency", ""])
-    head.append(tag("th", "", title));
+    head.append(tag("th", title ? "" : "bar", title));
   table.append(head);
   for (const arm of run.arms) {
     const row = tag("tr");

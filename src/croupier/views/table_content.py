@@ -174,11 +174,11 @@ def agreements(summary: Summary) -> dict[str, str]:
     >>> agreements(example())
     {'arms': 'p = 0.64'}
     """
-    tested = {}
+    tested, names = {}, summary.get("components")
     if len(summary["arms"]) > 1 and summary["rows"]["untested"] is None:
-        tested["arms"] = _agreement(summary["agreement"], summary.get("components"))
+        tested["arms"] = _agreement("arms", summary["agreement"], names)
     if "runs" in summary:
-        tested["runs"] = _agreement(summary["runs"]["agreement"], summary.get("components"))
+        tested["runs"] = _agreement("runs", summary["runs"]["agreement"], names)
     return tested
 
 
@@ -212,11 +212,11 @@ def unnoticed(summary: Summary) -> str:
     return f"a bias of {size} in {summary['leader']!r}{where} would not have been noticed"
 
 
-def _agreement(agreement: float | list[float] | None, names: list[str] | None) -> str:
+def _agreement(group: str, agreement: float | list[float] | None, names: list[str] | None) -> str:
     values = components(agreement)  # None becomes NaN
     tested = [(p, i) for i, p in enumerate(values) if not math.isnan(p)]
     if not tested:
-        return "not testable"
+        return f"not testable: fewer than two {group} are known well enough"
     p, i = min(tested)
     if len(values) == 1:
         return formats.p_value(p)

@@ -87,7 +87,7 @@ def test_no_arms_are_refused(nothing: Any) -> None:
 
 @pytest.mark.parametrize("arms", [naive, cr.Arm(naive, name="naive"), None, 3])
 def test_a_bare_arm_is_refused_with_the_way_to_give_one(arms: Any) -> None:
-    with pytest.raises(cr.PlanError, match="arms must be a mapping name -> arm, or a sequence"):
+    with pytest.raises(cr.PlanError, match="arms must be a mapping name -> arm or a list of arms"):
         cr.estimate(arms, draws=10)
 
 
@@ -176,7 +176,7 @@ def test_a_draw_outside_of_its_bounds_is_named() -> None:
 
 
 def test_a_set_of_arms_is_refused_for_it_has_no_order() -> None:
-    with pytest.raises(cr.PlanError, match="a sequence in an order"):
+    with pytest.raises(cr.PlanError, match="or a list of arms"):
         cr.estimate({naive}, draws=10)  # type: ignore[arg-type]
 
 

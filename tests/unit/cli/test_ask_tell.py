@@ -63,6 +63,26 @@ def test_tickets_in_any_order_and_a_lost_one_give_the_bits_of_estimate(tmp_path:
     assert expected.draws == 600
 
 
+def test_an_interval_for_many_looks_is_kept_by_every_later_call(tmp_path: Path) -> None:
+    store = tmp_path / "run.db"
+    table = cr.Allocator(["a", "b"], rng=7, batch=40, anytime=True)
+    first: tuple[object, ...] = ("--arm", "a", "--arm", "b", "--rng", 7, "--batch", 40, "--anytime")
+    for _ in range(8):
+        ticket, size, _, arm = invoke("ask", store, "--draws", 1e5, *first).output.split()
+        first = ()
+        batch = table.ask(10**5 - table.progress().draws)
+        assert batch is not None
+        assert (int(ticket), arm, int(size)) == (batch.ticket, batch.arm, batch.size)
+        values = np.random.default_rng(batch.ticket).normal(1.0, 0.1, batch.size)
+        table.tell(batch, values)
+        told = invoke("tell", store, ticket, "-", told="\n".join(map(repr, values.tolist())))
+        assert told.exit_code == 0, told.stderr
+    stored, result = cr.open_run(store), table.result()
+    assert stored.status.interval == "anytime"
+    assert stored.result().interval == result.interval
+    assert invoke("ask", store, "--anytime").exit_code == 2  # it belongs to the first ask
+
+
 SCRIPT = """
 ask() { PYTHON -c 'from croupier.cli import main; main()' ask run.db --draws 300 "$@"; }
 tell() { PYTHON -c 'from croupier.cli import main; main()' tell run.db "$@"; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 import croupier as cr
 from croupier import cli
+from croupier.cli import options
 from croupier.cli.sections import SECTIONS, read_problem, section_of
 from tests.conftest import bits_of, fine, rough
 
@@ -121,6 +123,28 @@ def test_a_stored_run_is_resumed_with_the_seed_and_the_policy_that_it_has(
     assert cr.open_run(store).status.draws == 5000
 
 
+def test_an_unfinished_run_goes_on_with_the_budget_that_it_had(
+    problem: Path, tmp_path: Path
+) -> None:
+    store, arms = tmp_path / "run.db", {"rough": rough, "fine": fine}
+    limits = {"seconds": 3600.0, "atol": 0.002}  # the file has draws = 2000
+    cr.estimate(arms, rng=7, store=store, callback=interrupt_at(3), **limits)  # type: ignore[arg-type]
+    assert cr.open_run(store).status.stopped == "interrupted"
+    more = invoke("resume", store, problem, "--json")
+    assert more.exit_code == 0, more.stderr
+    result = result_in(more.output)
+    assert (result.stopped, result.unit) == ("tolerance", "seconds")
+    assert result.draws > 2000
+
+
+def interrupt_at(ticket: int) -> Any:
+    def callback(progress: cr.Progress) -> None:
+        if progress.tickets == ticket:
+            raise KeyboardInterrupt
+
+    return callback
+
+
 def test_resume_needs_a_store(problem: Path) -> None:
     done = invoke("resume", "none.db", problem)
     assert done.exit_code == 2
@@ -178,6 +202,7 @@ def test_strata_have_weights(problem: Path) -> None:
         ("[arm.x]\ncommand = 'x'", "unknown section 'arm': did you mean 'arms'?"),
         ("arms = 3", "[arms] must have a section for every arm"),
         ("[arms.x]\nfoo = 1", "[arms.x] must have either command"),
+        ("[arms.x]\ncomand = 'p'\ntimeout = 3", "but it has comand, timeout"),
         ("[arms.x]\ncommand = 'p'", "[arms.x]: the command 'p' has no {size}"),
         ("[arms.x]\ncommand = 'p {size} {seed}'\ntimout = 3", "did you mean 'timeout'?"),
         ("[arms.x]\npython = 'nosuchmodule:f'", "cannot be imported"),
@@ -202,6 +227,17 @@ def test_a_file_that_is_wrong_is_refused_in_one_line(
 
 def test_a_file_that_is_not_there_says_how_to_get_one() -> None:
     assert "croupier init" in invoke("run", "nowhere.toml", "--draws", 1).stderr
+
+
+def test_a_file_of_python_needs_the_name_of_its_arms(problem: Path) -> None:
+    name = module(problem)
+    done = invoke("run", f"{name}.py", "--draws", 100)
+    assert f"{name}.py is Python: name the arms in it, {name}.py:arms" in done.stderr
+
+
+def test_a_problem_file_may_have_every_option_of_estimate_that_is_plain_data() -> None:
+    elsewhere = {"arms", "rng", "executor", "progress", "callback"}  # "seed" stands for rng
+    assert set(inspect.signature(cr.estimate).parameters) - elsewhere <= set(options._NAMES)
 
 
 def test_a_file_with_the_name_of_another_module_is_refused(

@@ -10,6 +10,7 @@ import pickle
 import re
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -440,6 +441,8 @@ def test_a_component_is_drawn_into_a_figure(results: dict[str, cr.Result]) -> No
         ("pandas", "to_pandas", "pandas"),
         ("xarray", "to_xarray", "xarray"),
         ("matplotlib", "plot", "plot"),
+        ("pandas", "history.to_pandas", "pandas"),
+        ("xarray", "history.to_xarray", "xarray"),
     ],
 )
 def test_what_is_missing_is_named_with_the_way_to_install_it(
@@ -451,7 +454,7 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=rf'{module}.*pip install "croupier\[{extra}\]"'):
-        getattr(results["scalar"], method)()
+        attrgetter(method)(results["scalar"])()
 
 
 @every

@@ -23,6 +23,47 @@ def test_seed_is_called_rng_here() -> None:
         cr.stratify([rough], [1.0], draws=10, n_jobs=3)  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [("seed", "rng"), ("random_state", "rng"), ("n", "draws"), ("time", "seconds"),
+     ("tol", "rtol"), ("n_jobs", "workers"), ("polcy", "policy")],
+)  # fmt: skip
+def test_an_argument_of_another_library_is_called_otherwise_here(name: str, here: str) -> None:
+    with pytest.raises(TypeError, match=rf"^estimate\(\) got .* '{name}': did you mean '{here}'"):
+        cr.estimate({"rough": rough}, draws=10, **{name: 3})  # type: ignore[arg-type]
+
+
+def test_a_budget_needs_its_name() -> None:
+    with pytest.raises(
+        TypeError, match=r"^estimate\(\) takes arms without .*, such as draws=1000$"
+    ):
+        cr.estimate([rough], 1000)  # type: ignore[misc]
+
+
+def test_one_arm_is_a_list_of_one() -> None:
+    with pytest.raises(cr.PlanError, match=r"a list of arms, got .*: \[arm\]$"):
+        cr.estimate(rough, draws=10)  # type: ignore[arg-type]
+
+
+def test_the_generator_comes_first() -> None:
+    with pytest.raises(
+        cr.PlanError, match=r"arm 'a' takes \(size, rng\); an arm takes \(rng, size\)"
+    ):
+        cr.estimate({"a": lambda size, rng: rng.random(size)}, draws=10)
+
+    def only_size(size: int) -> Any:
+        rng = np.random.default_rng(1)
+        return rng.random(size)
+
+    with pytest.raises(cr.PlanError, match=r"must take \(rng, size\), .* \(size: 'int'\).*'Any'$"):
+        cr.estimate({"a": only_size}, draws=10)  # type: ignore[dict-item]
+
+
+def test_a_column_for_each_draw_is_to_be_transposed() -> None:
+    with pytest.raises(cr.ArmError, match=r"shape \(2, 5\)\); .* each draw: transpose it$"):
+        cr.estimate({"a": lambda rng, size: rng.random((2, size))}, draws=100, batch=5, rng=7)
+
+
 @pytest.mark.parametrize("batch", [1, 2, 5])
 def test_a_tuple_of_arrays_is_to_be_stacked(batch: int) -> None:
     def greeks(rng: np.random.Generator, size: int) -> Any:
@@ -197,6 +238,18 @@ def test_a_history_becomes_a_data_frame() -> None:
     assert len(frame) == len(result.history)
     assert frame["size"].sum() == 500
     assert set(frame["arm"]) == {"rough", "fine"}
+
+
+def test_a_history_becomes_a_dataset_that_netcdf_can_hold(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    result = cr.estimate({"rough": rough, "fine": fine}, draws=500, rng=7)
+    data, frame = result.history.to_xarray(), result.history.to_pandas()
+    assert data.sizes == {"ticket": len(frame)}
+    for name in ("arm", "size", "cost", "draws", "batch_cost"):
+        assert (data[name].to_numpy() == frame[name].to_numpy()).all()
+    data.to_netcdf(tmp_path / "history.nc")
+    with xarray.open_dataset(tmp_path / "history.nc") as read:
+        assert int(read["size"].sum()) == 500
 
 
 def test_a_simulation_is_drawn(tmp_path: Path) -> None:

@@ -307,7 +307,7 @@ def test_a_result_counts_what_arrived_early_and_says_what_is_missing() -> None:
     result = table.result()
     assert (result.draws, result.value) == (2, 3.0)
     assert result.history.ticket.tolist() == [1, 2]
-    assert any("the draws of tickets 0 are missing" in warning for warning in result.warnings)
+    assert any("the draws of ticket 0 are missing" in warning for warning in result.warnings)
     table.tell(first, [0.0])
     assert table.result().value == 2.0
 

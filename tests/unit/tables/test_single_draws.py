@@ -363,7 +363,7 @@ def test_a_batch_that_is_out_is_missed_on_the_fast_way_too(read: bool) -> None:
     assert batches[0] == batches[1]
     if read:
         assert all_of(quick) == all_of(ordinary)
-        assert "the draws of tickets 30 are missing" in quick.result().warnings[-1]
+        assert "the draws of ticket 30 are missing" in quick.result().warnings[-1]
     for table in (quick, ordinary):
         with pytest.raises(cr.PlanError, match=r"1 batches are out \(tickets 30\)"):
             table.ask()
@@ -560,4 +560,4 @@ def test_an_interrupt_in_ask_leaves_the_answer_as_it_is() -> None:
             assert table.result().draws == 13
         else:  # nobody has the batch: it is missed, and said to be
             assert table.result().draws == 12
-            assert "the draws of tickets 12 are missing" in table.result().warnings[-1]
+            assert "the draws of ticket 12 are missing" in table.result().warnings[-1]

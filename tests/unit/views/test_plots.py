@@ -75,6 +75,9 @@ def test_the_band_is_that_of_the_component_asked_for(run: Run) -> None:
         assert axes.get_ylim()[0] > 50
         assert axes.get_title(loc="left").startswith("Component 2: 101.2")
     assert plot(summary, history).axes[0].get_ylim()[1] < 50
+    summary["components"] = ["price", "delta", "vega"]
+    named = plot(summary, history, component=2).axes[0]
+    assert named.get_title(loc="left").startswith("vega: 101.2")
 
 
 def test_a_component_that_does_not_exist_is_named(run: Run) -> None:

@@ -86,6 +86,8 @@ def read_problem(source: str | os.PathLike[str]) -> Problem:
     path = Path(text)
     if path.suffix != ".toml" and ":" in text and not path.exists():
         return Problem(section_of("arms"), text, Path.cwd(), {})
+    if path.suffix == ".py":
+        raise PlanError(f"{path} is Python: name the arms in it, {path}:arms")
     contents = _contents(path)
     options = contents.pop("run", {})
     if not isinstance(options, dict):

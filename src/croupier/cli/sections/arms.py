@@ -37,9 +37,10 @@ def arm_of(section: str, name: str, said: Any, folder: Path, more: tuple[str, ..
     """Return the arm of one subsection; `more` are keys that others read."""
     where = f"[{section}.{name}]"
     if not isinstance(said, Mapping) or ("python" in said) == ("command" in said):
+        has = f"it has {', '.join(said)}" if isinstance(said, Mapping) else f"it is {said!r:.80}"
         raise PlanError(
             f'{where} must have either command = ["./program", "{{size}}", "{{seed}}"] or '
-            f'python = "module:function", got {said!r:.200}'
+            f'python = "module:function", but {has}'
         )
     about = {key: said[key] for key in _OF_ANY if key in said}
     try:
