@@ -15,10 +15,14 @@ from scipy.special import betaln
 import croupier as cr
 from croupier.annealing.annealed import Annealed
 from croupier.annealing.fitted import Fitted
-from croupier.annealing.model_evidence import _EVALUATIONS, _LONG, OPENING, Later, _opening, ladder
+from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, Prepared, _opening, ladder
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import Start
 from croupier.annealing.prior_checks import log_mass
+from croupier.annealing.rungs import _LONG, Later
+from croupier.running.settings import Budget
+
+NO_COST = Budget(draws=1000, seconds=None, cost=None)
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -154,14 +158,14 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     arms = ladder(log_likelihood, prior, kernel="slice")
     each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
     assert 5000 < max(each) <= _LONG
-    first = _opening(arms, None)
+    first = _opening(Prepared(list(arms)), NO_COST)
     assert isinstance(first, int)
     assert 4 <= first < 40
     assert first * sum(each) <= _EVALUATIONS
     result = cr.evidence(log_likelihood, prior, kernel="slice", draws=2 * first, rng=1)
     assert [row.draws for row in result.arms] == [first, first]
     easy, normal, _ = gaussian_model(3)
-    assert _opening(ladder(easy, normal), None) == OPENING
+    assert _opening(Prepared(ladder(easy, normal)), NO_COST) == OPENING
 
 
 @pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
