@@ -14,7 +14,7 @@ from scipy.special import betaln
 
 import croupier as cr
 from croupier.annealing.annealed import Annealed
-from croupier.annealing.fitted import Fitted
+from croupier.annealing.fitted import Fitted, FittedModes
 from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, Prepared, _opening, ladder
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import Start
@@ -285,7 +285,7 @@ def test_arms_in_other_coordinates_are_unbiased_too(kernel: Any) -> None:
         for law, centre, low, high in zip(prior, (1.1, -0.2, 3), (0, 0, 0), (1, 3, 6), strict=True)
     )
     arms = ladder(log_likelihood, prior, kernel=kernel)
-    assert any(isinstance(arm, Fitted) for arm in arms)
+    assert any(isinstance(arm, Fitted | FittedModes) for arm in arms)
     for arm in arms:
         w = np.exp(arm(np.random.default_rng(12), 4000) - truth)
         assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
