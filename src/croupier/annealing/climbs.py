@@ -62,10 +62,14 @@ class Peak(NamedTuple):
         return self.prior + beta * self.likelihood + volume
 
 
-def climb(model: Model, rng: np.random.Generator) -> tuple[Chains, int]:
-    """Return where points of the prior end after a climb, and the evaluations that it took."""
+def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tuple[Chains, int]:
+    """Return where points of the prior end after a climb, and the evaluations that it took.
+
+    `most` is about the largest number of evaluations; if it is small, fewer points climb.
+    """
     d = model.dimensions
-    points = model.start(rng, POINTS + MORE * d)
+    number = min(POINTS + MORE * d, most / (STEPS + MORE_STEPS * d))
+    points = model.start(rng, max(int(number), 2))
     chains = Chains(points, *model.evaluate(points))
     step, count = np.full(len(points), 0.5), len(points)
     for _ in range(STEPS + MORE_STEPS * d):
@@ -81,10 +85,10 @@ def climb(model: Model, rng: np.random.Generator) -> tuple[Chains, int]:
 
 
 def with_peaks(
-    model: Model, rng: np.random.Generator, law: Mixture, log_z: float
+    model: Model, rng: np.random.Generator, law: Mixture, log_z: float, most: float = math.inf
 ) -> tuple[Mixture, list[Peak], int]:
     """Return the law with a component for each peak that it did not know, and these peaks."""
-    ends, count = climb(model, rng)
+    ends, count = climb(model, rng, most)
     height = ends.prior + ends.likelihood
     peaks: list[Peak] = []
     while len(peaks) < MOST:

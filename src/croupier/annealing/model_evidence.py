@@ -29,7 +29,7 @@ from croupier.annealing.modes import Modes, doubts, searched
 from croupier.annealing.pilots import FIRST, Pilot, Start, explore
 from croupier.annealing.prior_checks import check_law, check_mass
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
-from croupier.annealing.rungs import Builder, Later, Rung, plain_arm
+from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
 from croupier.annealing.slices import Slice
 from croupier.annealing.vectorised import LogLikelihood, is_compiled
 from croupier.annealing.walks import Autoregression, RandomWalk
@@ -66,6 +66,12 @@ _FAR: Final = 0.15
 #: The largest share of a budget of seconds for the pilot, and the points that time the likelihood.
 _PILOT: Final = 0.4
 _FEW: Final = 20
+
+#: In a budget of seconds, one chain takes at most about this share of it.
+_CHAIN: Final = 0.01
+
+#: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
+_OWN: Final = 1e-5
 
 #: A first look says how many plain draws of the prior are needed. If this factor times that number
 #: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
@@ -298,7 +304,7 @@ def _prepared(
         check_law(model, pilot_stream())
         if temperatures is None:
             check_mass(model.charted(), pilot_stream())
-    rng = pilot_stream()
+    rng, began = pilot_stream(), time.perf_counter()
     first, each = _first_look(model, rng, seconds)
     model = model.marked(*first)
     if temperatures is None and precision is not None:
@@ -311,7 +317,7 @@ def _prepared(
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
-    allowed = math.inf if seconds is None or not each else _PILOT * seconds / each
+    allowed = math.inf if seconds is None else _PILOT * seconds / (each + _OWN)
     pilot = explore(model, rng, first.on(model), allowed / 4)
     if pilot is None:  # it saw only zeros: the ladder must do without it
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
@@ -319,10 +325,16 @@ def _prepared(
         return Prepared([ais(log_likelihood, prior, temperatures=n, **options) for n in numbers])
     modes = None
     if kernel == "autoregressive" and temperatures is None and pilot.levels[0].beta < _FAR:
-        modes = searched(model, seed, 0.75 * allowed)
+        left = None
+        if seconds is not None:
+            left = max(0.0, _PILOT * seconds - (time.perf_counter() - began))
+            allowed *= left / (_PILOT * seconds)
+        modes = searched(model, seed, allowed, left)
     moves = MixtureMoves(modes.levels) if modes and modes.levels else _moves(kernel, model, pilot)
     found = modes if modes and modes.levels else pilot
-    build = Builder(plain, model, found, moves, count_of("sweeps", sweeps), cost is not None)
+    longest = LONG if seconds is None else min(LONG, _CHAIN * seconds / (each + _OWN))
+    steps = count_of("sweeps", sweeps)
+    build = Builder(plain, model, found, moves, steps, cost is not None, longest)
     if temperatures is not None:
         return Prepared([build.annealed(n) for n in _each(temperatures)])
     return Prepared(build.ladder(), modes, each)

@@ -6,6 +6,7 @@ None of their points enters an estimate, so the arms stay exact even if a mode w
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -98,15 +99,15 @@ class Modes:
         }
 
 
-def searched(model: Model, seed: int, allowed: float) -> Modes | None:
-    """Return what two searches find with at most about so many evaluations.
+def searched(model: Model, seed: int, allowed: float, seconds: float | None = None) -> Modes | None:
+    """Return what two searches find with at most about so many evaluations and seconds.
 
     If they would have too few points, nothing is searched, and the modes have no levels.
     """
-    early = min(EARLY * (POINTS + MORE * model.dimensions), int(min(allowed, 1e12)) // (2 * COST))
+    early = min(EARLY * (POINTS + MORE * model.dimensions), int(min(allowed, 1e12)) // (3 * COST))
     if early < LEAST:
         return Modes.none(2 * evaluations_of(model))
-    return find_modes(model, search_streams(seed), early)
+    return find_modes(model, search_streams(seed), early, seconds)
 
 
 def doubts(modes: Modes) -> list[str]:
@@ -138,16 +139,34 @@ def unseen(early: int) -> float:
 
 
 def find_modes(
-    model: Model, streams: Sequence[np.random.Generator], early: int | None = None
+    model: Model,
+    streams: Sequence[np.random.Generator],
+    early: int | None = None,
+    seconds: float | None = None,
 ) -> Modes | None:
-    """Return what independent searches find together; None if they saw only zeros."""
-    found = [each for rng in streams if (each := search(model, rng, early)) is not None]
+    """Return what independent searches find together; None if they saw only zeros.
+
+    In a number of seconds, a search that would not end in time does not begin, and fewer points
+    climb.
+    """
+    began = time.perf_counter()
+    until, taken = math.inf if seconds is None else began + seconds, 0.0
+    found: list[Found] = []
+    for rng in streams:
+        start = time.perf_counter()
+        if found and start + 1.5 * taken > until:
+            break
+        if (each := search(model, rng, early)) is not None:
+            found.append(each)
+        taken = time.perf_counter() - start
     if not found:
         return None
     best = max(found, key=lambda each: each.log_z)
-    law, peaks, climbed = with_peaks(model, streams[1], _joined(model, found), best.log_z)
-    excess, law, spent = _polished(model, streams[0], law)
-    spent += climbed
+    spent = sum(each.evaluations for each in found)
+    left = 0.7 * max(until - time.perf_counter(), 0.0)
+    most = math.inf if seconds is None else left * spent / (time.perf_counter() - began)
+    law, peaks, climbed = with_peaks(model, streams[1], _joined(model, found), best.log_z, most)
+    excess, law, polishing = _polished(model, streams[0], law)
     levels = best.levels
     for peak in peaks:
         levels = tuple(map(at_level, levels, [peak] * len(levels), best.trail))
@@ -156,8 +175,8 @@ def find_modes(
         law,
         excess,
         LEFT ** -len(best.levels) - 1,
-        tuple([each.log_z for each in found]),
-        spent + sum(each.evaluations for each in found),
+        tuple([float(each.log_z) for each in found]),
+        spent + climbed + polishing,
         sum(each.early for each in found),
     )
 

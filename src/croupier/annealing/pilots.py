@@ -143,6 +143,7 @@ def explore(
     def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
         return model.evaluate(trial)
 
+    moves = int(np.clip(most / (10 * size), MOVES, MOST_MOVES))
     chains = Chains(points, model.started(points), likelihood)
     beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
     rise, weights, effective = _rise(chains.likelihood, 1.0)
@@ -156,7 +157,7 @@ def explore(
             break
         kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, level, evaluate)
+        level = _settled(rng, chains, level, evaluate, moves)
         step, freedom = level.step, level.freedom
         fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
@@ -169,10 +170,12 @@ def explore(
     return Pilot((*levels, level), chains, weights, effective, excess)
 
 
-def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate) -> Level:
+def _settled(
+    rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate, most: int
+) -> Level:
     """Move points until they no longer depend on where they were; return the level."""
     gone = 0.0
-    for moves in range(MOST_MOVES):
+    for moves in range(most):
         if moves >= MOVES:
             if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
                 break

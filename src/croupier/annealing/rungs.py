@@ -17,10 +17,10 @@ from croupier.annealing.modes import Modes
 from croupier.annealing.pilots import LEFT, Pilot
 from croupier.annealing.slices import Slice
 
-__all__ = ["Builder", "Later", "Rung", "plain_arm"]
+__all__ = ["LONG", "Builder", "Later", "Rung", "plain_arm"]
 
 #: Arms whose chains take more evaluations than this are left out if another arm takes fewer.
-_LONG: Final = 20_000
+LONG: Final = 20_000
 
 #: The variances of a log-weight that the temperatures of a ladder aim at.
 _AIMS: Final = (2.0, 0.7, 0.25)
@@ -70,7 +70,10 @@ def plain_arm(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
 
 
 class Builder(NamedTuple):
-    """Makes arms from what a pilot found; `plain` is the model without a chart."""
+    """Makes arms from what a pilot found; `plain` is the model without a chart.
+
+    Arms whose chains take more evaluations than `longest` are left out if another takes fewer.
+    """
 
     plain: Model
     model: Model
@@ -78,6 +81,7 @@ class Builder(NamedTuple):
     moves: Kernel
     sweeps: int
     costs: bool
+    longest: float = LONG
 
     def annealed(self, temperatures: int) -> Annealed:
         """Return an arm with this number of temperatures on the pilot's schedule."""
@@ -114,8 +118,9 @@ class Builder(NamedTuple):
         for steps in sorted({max(2, steps) for steps in wanted}):
             variance = math.expm1(whole / steps)
             expected.append((2 * steps * variance, self.annealed(steps + 1)))
-        if expected[-1][1].evaluations > _LONG:  # the finest is the last, the coarsest the third
-            most = max(_LONG, expected[2][1].evaluations)
+        longest = self.longest
+        if expected[-1][1].evaluations > longest:  # the finest is the last, the coarsest the third
+            most = max(longest, expected[2][1].evaluations)
             expected = [pair for pair in expected if pair[1].evaluations <= most]
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)

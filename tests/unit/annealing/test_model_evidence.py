@@ -19,7 +19,7 @@ from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, Prepared, _
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import Start
 from croupier.annealing.prior_checks import log_mass
-from croupier.annealing.rungs import _LONG, Later
+from croupier.annealing.rungs import LONG, Later
 from croupier.running.settings import Budget
 
 NO_COST = Budget(draws=1000, seconds=None, cost=None)
@@ -157,7 +157,7 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     log_likelihood, prior = correlated_model(10, 0.999)
     arms = ladder(log_likelihood, prior, kernel="slice")
     each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
-    assert 5000 < max(each) <= _LONG
+    assert 5000 < max(each) <= LONG
     first = _opening(Prepared(list(arms)), NO_COST)
     assert isinstance(first, int)
     assert 4 <= first < 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_climbs_go_up() -> None:
 
 def test_a_budget_that_is_too_small_for_a_search_says_so() -> None:
     model = model_of(modes_at((1.0, 0, 0.1)), box(4)).charted()
-    modes = searched(model, 7, 40 * (LEAST - 1))
+    modes = searched(model, 7, 60 * (LEAST - 1))
     assert modes is not None
     assert not modes.levels
     assert "too small to search for modes" in doubts(modes)[0]
@@ -118,3 +119,18 @@ def test_the_result_says_what_was_searched_and_comes_back_from_json() -> None:
     assert same.log_value == result.log_value
     other = cr.evidence(likelihood, box(3), draws=4000, rng=8)
     assert other.details["pilot"]["log_z"] != pilot["log_z"]
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_a_budget_of_seconds_includes_the_pilot() -> None:
+    """It took 76 s where 20 were given; here 2, with a likelihood of a millisecond a point."""
+
+    def slow(point: np.ndarray) -> float:
+        time.sleep(1e-3)
+        return float(-0.5 * ((point - 2) ** 2).sum() / 0.01)
+
+    began = time.perf_counter()
+    result = cr.evidence(slow, box(3), seconds=2, rng=7, vectorised=False)
+    # Generous: a busy machine sleeps longer. Without a limit, the pilot alone took 30 s.
+    assert time.perf_counter() - began < 8
+    assert result.details["pilot"]["seconds"] < result.seconds
