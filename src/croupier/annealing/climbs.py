@@ -80,7 +80,7 @@ def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tup
         up = prior + likelihood > chains.prior + chains.likelihood
         chains.points[up] = trial[up]
         chains.prior[up], chains.likelihood[up] = prior[up], likelihood[up]
-        step *= np.where(up, math.exp(LONGER), math.exp(-SHORTER))
+        step = np.minimum(step * np.where(up, math.exp(LONGER), math.exp(-SHORTER)), 1.0)
     return chains, count
 
 
