@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
 from croupier.annealing.priors import NormalPrior, Pair, PriorLike, UniformPrior
@@ -79,6 +80,8 @@ class Annealed:
         """About how many evaluations of the likelihood a chain takes."""
         # A slice takes about five for each coordinate.
         move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
+        if isinstance(self.kernel, MixtureMoves):
+            move = self.kernel.evaluations
         return 1 + (len(self.betas) - 2) * self.sweeps * move
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:

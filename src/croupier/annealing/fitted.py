@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import Model
 from croupier.annealing.walks import Level
 from croupier.data.draws import Draws, Floats
 
-__all__ = ["Fitted"]
+__all__ = ["FREEDOM", "HEAVIER", "Fitted", "FittedModes"]
 
 #: The share of the prior in the mixture, and the degrees of freedom of Student's distribution; a
 #: pilot may choose fewer, for heavier tails.
@@ -96,3 +97,50 @@ class Fitted:
         constant = math.lgamma((nu + d) / 2) - math.lgamma(nu / 2) - d / 2 * math.log(nu * math.pi)
         roots = float(np.log(self.level.root.diagonal()).sum()) + d * math.log(self._wider)
         return math.log1p(-SHARE) + constant - roots
+
+
+@dataclass(frozen=True, eq=False)
+class FittedModes:
+    """An arm that returns the log-weights of `size` points from a mixture over several modes.
+
+    As in `Fitted`, a share of the points comes from the prior.
+    """
+
+    model: Model
+    law: Mixture
+    costs: bool = False
+    block: int = 1000
+
+    #: The arm returns logs, so `estimate` needs log=True.
+    logs: ClassVar[bool] = True
+    evaluations: ClassVar[float] = 1.0
+
+    @property
+    def __name__(self) -> str:
+        return self.model.name
+
+    @property
+    def version(self) -> str:
+        """A text that differs between models, and between laws."""
+        return f"{self.model.mark} {len(self.law.shares)} {float(self.law.means[0, 0]):.9g}"
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return the log-weights of `size` points; a point outside the prior is not evaluated."""
+        blocks = range(0, size, self.block)
+        parts = [self.weighted(rng, min(self.block, size - start))[1] for start in blocks]
+        weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return Draws(log_values=weights, costs=1.0) if self.costs else weights
+
+    def weighted(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Return points and their log-weights."""
+        chosen = rng.random(size) < SHARE
+        points = self.law.sample(rng, size)
+        if from_prior := int(np.count_nonzero(chosen)):
+            points[chosen] = self.model.start(rng, from_prior)
+        prior, likelihood = self.model.evaluate(points)
+        return points, np.asarray(prior + likelihood - self.log_density(points, prior))
+
+    def log_density(self, points: Floats, prior: Floats) -> Floats:
+        """Return log q, given the log of the prior's density."""
+        fitted = math.log1p(-SHARE) + self.law.log_density(points)
+        return np.asarray(np.logaddexp(fitted, math.log(SHARE) + prior))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, Unpack
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -19,26 +21,28 @@ from croupier.annealing.annealed import (
     Schedule,
     ais,
     betas_of,
-    compilable,
 )
-from croupier.annealing.fitted import HEAVIER, Fitted
+from croupier.annealing.fitted import Fitted, FittedModes
+from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
-from croupier.annealing.pilots import LEFT, Pilot, Start, explore
+from croupier.annealing.modes import Modes, doubts, searched
+from croupier.annealing.pilots import FIRST, Pilot, Start, explore
 from croupier.annealing.prior_checks import check_law, check_mass
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
+from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
 from croupier.annealing.slices import Slice
 from croupier.annealing.vectorised import LogLikelihood, is_compiled
 from croupier.annealing.walks import Autoregression, RandomWalk
 from croupier.arms.base import as_arms
 from croupier.checks import count_of, fraction_of
 from croupier.data.plan import Batching
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
-from croupier.running.settings import ArmOptions, RunSettings, split_options
+from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
 
 __all__ = ["evidence", "ladder"]
 
@@ -52,28 +56,27 @@ _FIRST: Final = 0.1
 #: And at most this many evaluations; otherwise chains of slices would exceed a budget of seconds.
 _EVALUATIONS: Final = 200_000
 
-#: Arms whose chains take more evaluations than this are left out if another arm takes fewer.
-_LONG: Final = 20_000
-
-#: The variances of a log-weight that the temperatures of a ladder aim at.
-_AIMS: Final = (2.0, 0.7, 0.25)
-
 #: The ladder if the pilot found nothing: geometric.
 _PLAIN: Final = (16, 64, 256)
+
+#: The way from prior to posterior is long if the first level is below this beta. Then a mode may
+#: have little of the mass at first, and two searches look for modes.
+_FAR: Final = 0.15
+
+#: The largest share of a budget of seconds for the pilot, and the points that time the likelihood.
+_PILOT: Final = 0.4
+_FEW: Final = 20
+
+#: In a budget of seconds, one chain takes at most about this share of it.
+_CHAIN: Final = 0.01
+
+#: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
+_OWN: Final = 1e-5
 
 #: A first look says how many plain draws of the prior are needed. If this factor times that number
 #: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
 _SAFE: Final = 1.5
 _SOON: Final = 1000
-
-#: A fitted distribution is judged by at most this many points.
-_JUDGES: Final = 200
-
-#: Arms that a pilot expects to be this many times worse than the best are left out.
-_HOPELESS: Final = 50.0
-
-#: A fitted distribution gets heavier tails if they raise the variance by at most this factor.
-_DEARER: Final = 1.3
 
 
 def evidence(
@@ -114,11 +117,13 @@ def evidence(
         combine: As in `estimate`.
         **settings: Budgets, tolerances and all other settings of `estimate`: ``draws=``,
             ``seconds=`` or ``cost=`` (evaluations of the likelihood), ``rtol=`` for the half-width
-            of log Z, ``rng=``, ... The evaluations of the pilot come before the budget and are not
-            part of it: some hundreds for each of its levels, and more if points are hard to move.
+            of log Z, ``rng=``, ... A budget of seconds includes the pilot, which gets at most
+            four tenths of it. Budgets of draws and of cost do not include it.
 
     Returns:
-        A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`.
+        A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`. `details["pilot"]`
+        says what the pilot took. If it searched for modes, it also says how many it found, what
+        each search gave for log Z, and which share of the tempered mass a mode needs to be seen.
 
     >>> import croupier as cr, scipy.stats as st
     >>> def log_likelihood(x):
@@ -131,7 +136,8 @@ def evidence(
     around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
     if own.pop("log", True) is not True:
         raise PlanError("evidence always works in logs: leave out log=")
-    arms = ladder(
+    began = time.perf_counter()
+    prepared = _prepared(
         log_likelihood,
         prior,
         temperatures=temperatures,
@@ -142,10 +148,43 @@ def evidence(
         cost="evaluations" if around.budget.cost is not None else None,
         precision=None if "batch" in own else _precision(around),
         most=around.budget.draws,
+        seed=_seed_of(around),
+        # A stored run may continue with another budget, and must then have the same arms.
+        seconds=None if around.store else around.budget.seconds,
     )
-    own.setdefault("batch", _opening(arms, around.budget.cost))
+    spent = time.perf_counter() - began
+    own.setdefault("batch", _opening(prepared, around.budget))
     dealing = Dealing(policy=policy, combine=combine, log=True, **own)
-    return deal(as_arms(list(arms)), around, dealing)
+    result = deal(as_arms(list(prepared.arms)), _without(around, spent), dealing)
+    pilot = {"seconds": spent, **(prepared.modes.report() if prepared.modes else {})}
+    said = [] if prepared.modes is None else doubts(prepared.modes)
+    for text in said:
+        warnings.warn(text, CroupierWarning, stacklevel=2)
+    return replace(
+        result,
+        seconds=result.seconds + (spent if around.budget.seconds is not None else 0.0),
+        warnings=(*result.warnings, *said),
+        details={**result.details, "pilot": pilot},
+    )
+
+
+def _seed_of(around: RunSettings) -> int:
+    """Return the seed of the run; without one, that of the store, if it has one."""
+    if around.seeded or around.store is None:
+        return around.seed
+    from croupier.store.log import planned_seed
+
+    stored = planned_seed(around.store)
+    return around.seed if stored is None else stored
+
+
+def _without(around: RunSettings, spent: float) -> RunSettings:
+    """Return the settings with what is left of a budget of seconds; a tenth is always left."""
+    if (seconds := around.budget.seconds) is None:
+        return around
+    return replace(
+        around, budget=replace(around.budget, seconds=max(seconds - spent, seconds / 10))
+    )
 
 
 def _precision(around: RunSettings) -> float | None:
@@ -158,16 +197,27 @@ def _precision(around: RunSettings) -> float | None:
     return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
 
 
-def _opening(arms: Sequence[Rung], cost: float | None) -> Batching:
+def _opening(prepared: Prepared, budget: Budget) -> Batching:
     """Return how many chains the first call of each arm has."""
+    arms = prepared.arms
     if isinstance(arms[-1], Later):
         return arms[-1].after
     model = arms[-1].model
     if not model.vectorised and not is_compiled(model.log_likelihood):
         return "growing"
     each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
-    most = _EVALUATIONS if cost is None else _FIRST * cost
+    most = _EVALUATIONS if budget.cost is None else _FIRST * budget.cost
+    if budget.seconds is not None and prepared.each:
+        most = min(most, _FIRST * budget.seconds / prepared.each)
     return int(np.clip(most / each, 4, OPENING))
+
+
+class Prepared(NamedTuple):
+    """The arms of a ladder, the modes if they were searched for, and the seconds of a point."""
+
+    arms: list[Rung]
+    modes: Modes | None = None
+    each: float = 0.0
 
 
 def ladder(
@@ -182,17 +232,51 @@ def ladder(
     cost: Literal["evaluations"] | None = None,
     precision: float | None = None,
     most: int | None = None,
+    seed: int = 0,
 ) -> list[Rung]:
     """Return the arms that `evidence` plays, the most promising first.
 
     If plain draws of the prior promise a standard error of `precision` soon, within `most` draws,
-    there are two arms: these draws, and an arm that a pilot chooses when it is first called.
+    there are two arms: these draws, and an arm that a pilot chooses when it is first called. If
+    the way from prior to posterior is long, two searches look for modes, from the `seed`.
 
     >>> import scipy.stats as st
     >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
     >>> [arm.__name__ for arm in arms]
     ['fitted', 'ais-24']
     """
+    return _prepared(
+        log_likelihood,
+        prior,
+        temperatures=temperatures,
+        schedule=schedule,
+        kernel=kernel,
+        sweeps=sweeps,
+        vectorised=vectorised,
+        cost=cost,
+        precision=precision,
+        most=most,
+        seed=seed,
+        seconds=None,
+    ).arms
+
+
+def _prepared(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    temperatures: int | Sequence[int] | None,
+    schedule: Schedule | None,
+    kernel: Any,
+    sweeps: int,
+    vectorised: bool | None,
+    cost: Literal["evaluations"] | None,
+    precision: float | None,
+    most: int | None,
+    seed: int,
+    seconds: float | None,
+) -> Prepared:
+    """Return the arms of `ladder`; in a budget of seconds, the pilot has as many points as fit."""
     if not callable(kernel) and kernel not in KERNELS:
         known = ", ".join(map(repr, KERNELS))
         raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
@@ -213,35 +297,63 @@ def ladder(
                 f"{temperatures!r}"
             )
         options.update(schedule=schedule, vectorised=vectorised)
-        return [ais(log_likelihood, prior, temperatures=n, **options) for n in _each(temperatures)]
+        numbers = _each(temperatures)
+        return Prepared([ais(log_likelihood, prior, temperatures=n, **options) for n in numbers])
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
     if _doubtful(model.prior):
         check_law(model, pilot_stream())
         if temperatures is None:
             check_mass(model.charted(), pilot_stream())
-    rng = pilot_stream()
-    first = Start.of(model, rng)
+    rng, began = pilot_stream(), time.perf_counter()
+    first, each = _first_look(model, rng, seconds)
     model = model.marked(*first)
     if temperatures is None and precision is not None:
         enough = _SAFE * first.enough(precision, ManyLooks.least_df)
         if enough <= _SOON and (most is None or enough <= most):
-            options.update(vectorised=model.vectorised)
+            options.update(vectorised=model.vectorised, seed=seed)
             later = partial(_piloted, log_likelihood, prior, **options)
-            soon = _plain(model, Slice(2 * model.spread))
-            return [soon, Later(later, math.ceil(enough), soon.version)]
+            soon = plain_arm(model, Slice(2 * model.spread))
+            return Prepared([soon, Later(later, math.ceil(enough), soon.version)])
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
-    pilot = explore(model, rng, first.on(model))
+    allowed = math.inf if seconds is None else _PILOT * seconds / (each + _OWN)
+    pilot = explore(model, rng, first.on(model), allowed / 4)
     if pilot is None:  # it saw only zeros: the ladder must do without it
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         numbers = _PLAIN if temperatures is None else _each(temperatures)
-        return [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
-    moves = _moves(kernel, model, pilot)
-    build = _Builder(plain, model, pilot, moves, count_of("sweeps", sweeps), cost is not None)
+        return Prepared([ais(log_likelihood, prior, temperatures=n, **options) for n in numbers])
+    modes = None
+    if kernel == "autoregressive" and temperatures is None and pilot.levels[0].beta < _FAR:
+        left = None
+        if seconds is not None:
+            left = max(0.0, _PILOT * seconds - (time.perf_counter() - began))
+            allowed *= left / (_PILOT * seconds)
+        modes = searched(model, seed, allowed, left)
+    moves = MixtureMoves(modes.levels) if modes and modes.levels else _moves(kernel, model, pilot)
+    found = modes if modes and modes.levels else pilot
+    longest = LONG if seconds is None else min(LONG, _CHAIN * seconds / (each + _OWN))
+    steps = count_of("sweeps", sweeps)
+    build = Builder(plain, model, found, moves, steps, cost is not None, longest)
     if temperatures is not None:
-        return [build.annealed(n) for n in _each(temperatures)]
-    return build.ladder()
+        return Prepared([build.annealed(n) for n in _each(temperatures)])
+    return Prepared(build.ladder(), modes, each)
+
+
+def _first_look(
+    model: Model, rng: np.random.Generator, seconds: float | None
+) -> tuple[Start, float]:
+    """Return the first points of the prior, and the seconds that one takes.
+
+    In a budget of seconds, a slow likelihood gets fewer points.
+    """
+    if seconds is None:
+        return Start.of(model, rng), 0.0
+    began = time.perf_counter()
+    first = Start.of(model, rng, _FEW)
+    each = (time.perf_counter() - began) / _FEW
+    size = int(np.clip(_PILOT * seconds / max(each, 1e-9) / 200, _FEW, FIRST))
+    return (first.joined(Start.of(model, rng, size - _FEW)) if size > _FEW else first), each
 
 
 def _doubtful(prior: Prior) -> bool:
@@ -271,110 +383,9 @@ def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
     return Custom(kernel, model.name)
 
 
-@dataclass(frozen=True, eq=False)
-class Later:
-    """An arm that a pilot chooses when it is first called; every process chooses the same arm.
-
-    Before it, `after` plain draws of the prior are made.
-    """
-
-    make: Callable[[], Annealed | Fitted]
-    after: int
-    version: str
-
-    #: The arm returns logs, so `estimate` needs log=True.
-    logs: ClassVar[bool] = True
-    __name__: ClassVar[str] = "piloted"
-
-    @cached_property
-    def arm(self) -> Annealed | Fitted:
-        """The arm that the pilot has chosen."""
-        return self.make()
-
-    def __call__(self, rng: np.random.Generator, size: int) -> Any:
-        """Return the log-weights of `size` draws."""
-        return self.arm(rng, size)
-
-
-#: An arm of a ladder.
-Rung: TypeAlias = Annealed | Fitted | Later
-
-
-def _piloted(log_likelihood: LogLikelihood, prior: PriorLike, **options: Any) -> Annealed | Fitted:
+def _piloted(
+    log_likelihood: LogLikelihood, prior: PriorLike, **options: Any
+) -> Annealed | Fitted | FittedModes:
     """Return the best arm of a ladder, as a pilot sees it, except plain draws of the prior."""
     arms = ladder(log_likelihood, prior, **options)
     return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")
-
-
-def _plain(model: Model, moves: Kernel, *, costs: bool = False) -> Annealed:
-    """Return plain sampling of the prior; no chain is moved."""
-    return Annealed(model.named("prior"), np.array([0.0, 1.0]), moves, costs=costs)
-
-
-class _Builder(NamedTuple):
-    """Makes arms from what a pilot found; `plain` is the model without a chart."""
-
-    plain: Model
-    model: Model
-    pilot: Pilot
-    moves: Kernel
-    sweeps: int
-    costs: bool
-
-    def annealed(self, temperatures: int) -> Annealed:
-        """Return an arm with this number of temperatures on the pilot's schedule."""
-        model, betas = self.model.named(f"ais-{temperatures}"), self.pilot.betas(temperatures)
-        compiled = isinstance(self.moves, Slice) and compilable(model)
-        return Annealed(model, betas, self.moves, self.sweeps, self.costs, compiled=compiled)
-
-    def fitted(self) -> tuple[float, Fitted]:
-        """Return the fitted distribution with the relative variance that a pilot expects."""
-        model, pilot = self.model.named("fitted"), self.pilot
-        fitted = Fitted(model, pilot.levels[-1], pilot.effective, self.costs)
-        excess = _excess(fitted, pilot)
-        if model.chart is not None:
-            # Tails there are often between those of an exponential and a normal distribution.
-            safer = replace(fitted, freedom=HEAVIER)
-            if (other := _excess(safer, pilot)) < _DEARER * excess:
-                return other, safer
-        return excess, fitted
-
-    def ladder(self) -> list[Rung]:
-        """Return arms in the order of their expected cost times variance."""
-        plain = _plain(self.plain, self.moves, costs=self.costs)
-        excess, fitted = self.fitted()
-        expected: list[tuple[float, Annealed | Fitted]] = [
-            (self.pilot.excess, plain),
-            (2 * excess, fitted),
-        ]
-        # One step per level adds -log(LEFT) to the variance of a log-weight; r steps add 1/r of it.
-        levels = len(self.pilot.levels)
-        whole = levels**2 * -math.log(LEFT)
-        wanted = (math.ceil(whole / aim) for aim in _AIMS)
-        for steps in sorted({max(2, steps) for steps in wanted}):
-            variance = math.expm1(whole / steps)
-            expected.append((2 * steps * variance, self.annealed(steps + 1)))
-        if expected[-1][1].evaluations > _LONG:  # the finest is the last, the coarsest the third
-            most = max(_LONG, expected[2][1].evaluations)
-            expected = [pair for pair in expected if pair[1].evaluations <= most]
-        expected.sort(key=lambda pair: pair[0])
-        best = min(score for score, _ in expected)
-        hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
-        # One arm must not depend on the fitted distribution, even if the pilot prefers it.
-        rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
-        return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
-
-
-def _excess(fitted: Fitted, pilot: Pilot) -> float:
-    """Return the relative variance of the weights of `fitted`, from points of the posterior.
-
-    With r = prior x likelihood/q there, E[r] = Z (1 + variance/Z^2) and E[1/r] = 1/Z.
-    """
-    chains, alive = pilot.chains, pilot.weights.nonzero()[0]
-    alive = alive[:: 1 + len(alive) // _JUDGES]
-    weights, prior = pilot.weights[alive], chains.prior[alive]
-    r = prior + chains.likelihood[alive] - fitted.log_density(chains.points[alive], prior)
-    r -= r.max()
-    weights /= weights.sum()
-    with np.errstate(over="ignore"):
-        return max(float((weights @ np.exp(r)) * (weights @ np.exp(-r)) - 1), 1e-3)

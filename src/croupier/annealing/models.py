@@ -37,14 +37,15 @@ from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import stream
 
-__all__ = ["Model", "model_of", "pilot_stream"]
+__all__ = ["Model", "model_of", "pilot_stream", "search_streams"]
 
 #: The seed for the first look at a model, before anything is drawn: the same in every process.
 _SEED: Final = 0x7370
 
-#: The purposes of its streams: a look at the prior, a pilot.
+#: The purposes of its streams: a look at the prior, a pilot, searches.
 _LOOK: Final = 0
 _PILOT: Final = 1
+_SEARCH: Final = 2
 
 #: The number of points of a prior that are looked at.
 _POINTS: Final = 200
@@ -250,6 +251,11 @@ def model_of(
 def pilot_stream() -> np.random.Generator:
     """Return the random numbers of a pilot: the same in every process."""
     return stream(_SEED, _PILOT, 0)
+
+
+def search_streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
+    """Return the random numbers of two searches, from the seed of the run."""
+    return stream(seed, _SEED, _SEARCH), stream(seed, _SEED, _SEARCH + 1)
 
 
 def _looked_at(

@@ -17,7 +17,7 @@ from croupier.annealing.walks import Level, autoregress
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 
-__all__ = ["LEFT", "Pilot", "Start", "explore"]
+__all__ = ["COST", "FIRST", "LEFT", "Pilot", "Start", "covariance_root", "explore", "systematic"]
 
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
@@ -49,6 +49,9 @@ FREEDOM: Final = 5.0
 #: the second number.
 ENOUGH: Final = 4.0
 NARROW: Final = 5.0
+
+#: About how many evaluations a pilot takes for each of its points.
+COST: Final = 40
 
 #: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
@@ -114,15 +117,21 @@ class Start(NamedTuple):
         return max(m2 / (n - 1) / precision**2, float(df * n / effective_df(n, m2, m4)))
 
 
-def explore(model: Model, rng: np.random.Generator, first: Start | None = None) -> Pilot | None:
+def explore(
+    model: Model,
+    rng: np.random.Generator,
+    first: Start | None = None,
+    most: float = np.inf,
+) -> Pilot | None:
     """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
 
     Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
     effective size of the sample allows. At each level the points are resampled, and then moved by
-    autoregressive moves. `first` are points that the rng has made already.
+    autoregressive moves. `first` are points that the rng has made already. `most` is about the
+    largest number of evaluations; if it is small, so is the number of points.
     """
     first = first or Start.of(model, rng)
-    size = FIRST + MORE * model.dimensions
+    size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
     points, likelihood = first.joined(Start.of(model, rng, size - len(first.points)))
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
         if len(points) >= TIMES * size:
@@ -134,6 +143,7 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
     def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
         return model.evaluate(trial)
 
+    moves = int(np.clip(most / (10 * size), MOVES, MOST_MOVES))
     chains = Chains(points, model.started(points), likelihood)
     beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
     rise, weights, effective = _rise(chains.likelihood, 1.0)
@@ -141,15 +151,15 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
     levels: list[Level] = []
     while True:
         beta = 1.0 if rise == 1 - beta else beta + rise
-        fit = _fit(chains.points, weights, effective, model.spread)
+        fit = covariance_root(chains.points, weights, effective, model.spread)
         level = Level(beta, *fit, step, freedom)
         if beta == 1 and effective >= FEW * size:  # there is no next level: weights are enough
             break
-        kept = _systematic(rng, weights, size)
+        kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, level, evaluate)
+        level = _settled(rng, chains, level, evaluate, moves)
         step, freedom = level.step, level.freedom
-        fit = _fit(chains.points, np.full(size, 1 / size), size, model.spread)
+        fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=len(levels) >= MOST)
         if beta == 1:
@@ -160,10 +170,12 @@ def explore(model: Model, rng: np.random.Generator, first: Start | None = None) 
     return Pilot((*levels, level), chains, weights, effective, excess)
 
 
-def _settled(rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate) -> Level:
+def _settled(
+    rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate, most: int
+) -> Level:
     """Move points until they no longer depend on where they were; return the level."""
     gone = 0.0
-    for moves in range(MOST_MOVES):
+    for moves in range(most):
         if moves >= MOVES:
             if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
                 break
@@ -201,12 +213,13 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
     return rise, *_weighted(likelihood, rise)
 
 
-def _systematic(rng: np.random.Generator, weights: Floats, size: int) -> Any:
+def systematic(rng: np.random.Generator, weights: Floats, size: int) -> Any:
+    """Return rows that are kept in a systematic resampling; each weight counts."""
     kept = np.searchsorted(np.cumsum(weights), (rng.random() + np.arange(size)) / size)
     return np.minimum(kept, len(weights) - 1)
 
 
-def _fit(
+def covariance_root(
     points: Floats, weights: Floats, effective: float, spread: Floats
 ) -> tuple[Floats, Floats]:
     """Return mean and root of the covariance, shrunk towards independent coordinates.

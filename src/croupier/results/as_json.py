@@ -68,6 +68,7 @@ def plain_result(result: Result, version: str) -> dict[str, Any]:
         "croupier": version,
         **strict(result.as_summary()),
         "plan": strict(asdict(result.plan)),
+        "details": strict(result.details),
         "history": strict(
             {
                 "names": result.history.names,
@@ -140,6 +141,7 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
             "meaning": RowMeaning(**data["rows"]),
         },
         "runs": basis["runs"],
+        "details": data.get("details") or {},
     }
 
 

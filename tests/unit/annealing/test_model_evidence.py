@@ -14,11 +14,15 @@ from scipy.special import betaln
 
 import croupier as cr
 from croupier.annealing.annealed import Annealed
-from croupier.annealing.fitted import Fitted
-from croupier.annealing.model_evidence import _EVALUATIONS, _LONG, OPENING, Later, _opening, ladder
+from croupier.annealing.fitted import Fitted, FittedModes
+from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, Prepared, _opening, ladder
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import Start
 from croupier.annealing.prior_checks import log_mass
+from croupier.annealing.rungs import LONG, Later
+from croupier.running.settings import Budget
+
+NO_COST = Budget(draws=1000, seconds=None, cost=None)
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -153,15 +157,15 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     log_likelihood, prior = correlated_model(10, 0.999)
     arms = ladder(log_likelihood, prior, kernel="slice")
     each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
-    assert 5000 < max(each) <= _LONG
-    first = _opening(arms, None)
+    assert 5000 < max(each) <= LONG
+    first = _opening(Prepared(list(arms)), NO_COST)
     assert isinstance(first, int)
     assert 4 <= first < 40
     assert first * sum(each) <= _EVALUATIONS
     result = cr.evidence(log_likelihood, prior, kernel="slice", draws=2 * first, rng=1)
     assert [row.draws for row in result.arms] == [first, first]
     easy, normal, _ = gaussian_model(3)
-    assert _opening(ladder(easy, normal), None) == OPENING
+    assert _opening(Prepared(ladder(easy, normal)), NO_COST) == OPENING
 
 
 @pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
@@ -281,7 +285,7 @@ def test_arms_in_other_coordinates_are_unbiased_too(kernel: Any) -> None:
         for law, centre, low, high in zip(prior, (1.1, -0.2, 3), (0, 0, 0), (1, 3, 6), strict=True)
     )
     arms = ladder(log_likelihood, prior, kernel=kernel)
-    assert any(isinstance(arm, Fitted) for arm in arms)
+    assert any(isinstance(arm, Fitted | FittedModes) for arm in arms)
     for arm in arms:
         w = np.exp(arm(np.random.default_rng(12), 4000) - truth)
         assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)

@@ -1,0 +1,184 @@
+"""Find the modes of a cloud of points, and fit a mixture to it.
+
+Points that are far apart are told apart by their neighbours: a group whose nearest neighbours are
+all in the group is a mode, however small its share is. Within a group, a normal distribution is
+split in two as long as the Bayesian information criterion prefers two (for curved shapes).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.annealing.mixtures import Mixture
+from croupier.annealing.pilots import covariance_root
+from croupier.data.draws import Floats
+
+__all__ = ["fit_mixture", "refit"]
+
+#: Neighbours that tie a point to its group.
+NEIGHBOURS: Final = 6
+
+#: Neighbours are searched among this many points with the largest weights.
+MOST_POINTS: Final = 2000
+
+#: In at most so many dimensions, a tree finds neighbours faster than all distances do.
+_TREE: Final = 10
+
+#: The largest number of components, and the points for each dimension that a component needs.
+MOST: Final = 20
+ENOUGH: Final = 4.0
+
+#: Rounds of expectation and maximisation.
+ROUNDS: Final = 8
+
+#: The smallest share of a component.
+LEAST: Final = 1e-3
+
+
+def fit_mixture(points: Floats, weights: Floats, spread: Floats, freedom: float) -> Mixture:
+    """Return a mixture fitted to weighted points; equal points count as one."""
+    same: Any = np.unique(points, axis=0, return_inverse=True)
+    points = np.asarray(same[0])
+    weights = np.asarray(np.bincount(np.ravel(same[1]), weights, len(points)), dtype=float)
+    alive = weights > 0
+    points, weights = points[alive], weights[alive] / weights.sum()
+    groups = _groups(points, weights)
+    number = int(groups.max()) + 1
+    parts: list[Any] = []
+    for group in range(number):
+        parts += _split(np.flatnonzero(groups == group), points, weights, spread)
+    if len(parts) > MOST:
+        parts.sort(key=lambda rows: -weights[rows].sum())
+        parts = parts[:MOST]
+    member = np.zeros((len(points), len(parts)))
+    for k, rows in enumerate(parts):
+        member[rows, k] = 1.0
+    law = _maximised(points, weights, member, spread, freedom)
+    return refit(law, points, weights, spread) if len(parts) > number else law
+
+
+def refit(law: Mixture, points: Floats, weights: Floats, spread: Floats) -> Mixture:
+    """Return the mixture after some rounds of expectation and maximisation."""
+    for _ in range(ROUNDS):
+        logs = law.log_parts(points)
+        member = np.exp(logs - logs.max(axis=1, keepdims=True))
+        member /= member.sum(axis=1, keepdims=True)
+        law = _maximised(points, weights, member, spread, law.freedom)
+    return law
+
+
+def _groups(points: Floats, weights: Floats) -> Any:
+    """Return the group of every point, by the graph of nearest neighbours."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = len(points)
+    if n < 2 * NEIGHBOURS + 2:
+        return np.zeros(n, dtype=int)
+    centre = weights @ points
+    scale = np.sqrt(np.maximum(weights @ (points - centre) ** 2, 1e-300))
+    scaled = (points - centre) / scale
+    heavy = np.sort(np.argsort(-weights, kind="stable")[:MOST_POINTS])
+    near = _nearest(scaled[heavy], scaled[heavy], NEIGHBOURS + 1)
+    rows = np.repeat(np.arange(len(heavy)), NEIGHBOURS + 1)
+    graph = coo_matrix((np.ones(len(rows)), (rows, near.ravel())), (len(heavy),) * 2)
+    _, found = connected_components(graph, directed=True, connection="weak")
+    if n > len(heavy):
+        found = found[_nearest(scaled, scaled[heavy], 1)[:, 0]]
+    return found
+
+
+def _nearest(points: Floats, others: Floats, number: int) -> Any:
+    """Return the nearest of the others for each of the points, (m, number), in any order."""
+    if points.shape[1] <= _TREE:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(others).query(points, number)[1].reshape(len(points), number)
+    squares = np.einsum("ij,ij->i", others, others)
+    found = []
+    for block in np.array_split(points, max(1, len(points) // 500)):
+        away = squares - 2 * (block @ others.T)
+        if number == 1:
+            found.append(away.argmin(axis=1)[:, None])
+        else:
+            found.append(np.argpartition(away, number - 1, axis=1)[:, :number])
+    return np.concatenate(found)
+
+
+def _split(rows: Any, points: Floats, weights: Floats, spread: Floats) -> list[Any]:
+    """Return the rows in one or more parts, each about normal."""
+    n, d = len(rows), points.shape[1]
+    if n < 2 * ENOUGH * d + 8:
+        return [rows]
+    x, w = points[rows], weights[rows] / weights[rows].sum()
+    effective = 1 / float(w @ w)
+    if effective < 2 * ENOUGH * d:
+        return [rows]
+    mean, root = covariance_root(x, w, effective, spread)
+    one = _log_normal(x, mean, root)
+    best: tuple[float, Any] = (0.0, None)
+    z = np.linalg.solve(root, (x - mean).T).T
+    # Directions in which the whitened points are least normal: coordinates, and those of the
+    # covariance weighted by the distance (the first axes of the fourth moments).
+    fourth = (w[:, None] * (z * z).sum(axis=1, keepdims=True) * z).T @ z
+    axes = np.concatenate([np.eye(d), np.linalg.eigh(fourth)[1].T])
+    along = z @ axes.T
+    flat = w @ along**4 - 3 * (w @ along**2) ** 2
+    for a in dict.fromkeys([*np.argsort(flat)[:2].tolist(), int(np.argmax(flat))]):
+        side = (along[:, a] > w @ along[:, a]).astype(float)
+        for _ in range(ROUNDS):
+            shares, logs, ok = [], [], True
+            for member in (side, 1 - side):
+                v = w * member
+                share = float(v.sum())
+                if share < LEAST or share**2 / float(v @ v) < ENOUGH * d:
+                    ok = False
+                    break
+                part = covariance_root(x, v / share, share**2 / float(v @ v), spread)
+                shares.append(share)
+                logs.append(math.log(share) + _log_normal(x, *part))
+            if not ok:
+                break
+            both = np.logaddexp(*logs)
+            side = np.exp(logs[0] - both)
+        if not ok:
+            continue
+        gain = effective * float(w @ (both - one))
+        parameters = 1 + d + d * (d + 1) / 2
+        gain -= 0.5 * parameters * math.log(effective)
+        if gain > best[0]:
+            best = gain, side > 0.5
+    if best[1] is None:
+        return [rows]
+    return [
+        *_split(rows[best[1]], points, weights, spread),
+        *_split(rows[~best[1]], points, weights, spread),
+    ]
+
+
+def _log_normal(points: Floats, mean: Floats, root: Floats) -> Floats:
+    z = np.linalg.solve(root, (points - mean).T)
+    logs = float(np.log(root.diagonal()).sum()) + 0.5 * len(mean) * math.log(2 * math.pi)
+    return np.asarray(-0.5 * np.einsum("ij,ij->j", z, z) - logs)
+
+
+def _maximised(
+    points: Floats, weights: Floats, member: Floats, spread: Floats, freedom: float
+) -> Mixture:
+    """Return the mixture of the components that the points are members of."""
+    shares, means, roots = [], [], []
+    for k in range(member.shape[1]):
+        v = weights * member[:, k]
+        share = float(v.sum())
+        if share <= 0:
+            continue
+        effective = share**2 / float(v @ v)
+        mean, root = covariance_root(points, v / share, effective, spread)
+        shares.append(max(share, LEAST))
+        means.append(mean)
+        roots.append(root)
+    total = np.array(shares)
+    return Mixture(total / total.sum(), np.array(means), np.array(roots), freedom)

@@ -1,0 +1,136 @@
+"""Modes: groups of points, climbs to narrow peaks, and what the searches say of themselves."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import croupier as cr
+from croupier.annealing.climbs import climb, with_peaks
+from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.mixtures import Mixture
+from croupier.annealing.models import model_of
+from croupier.annealing.modes import LEAST, Modes, doubts, searched
+from croupier.annealing.search import search
+
+
+def modes_at(*modes: tuple[float, float, float]) -> Any:
+    """Return a log-likelihood: normal modes (weight, place, width), equal in all coordinates."""
+
+    def log_likelihood(points: np.ndarray) -> Any:
+        parts = [
+            np.log(weight) + st.norm.logpdf(points, place, width).sum(axis=1)
+            for weight, place, width in modes
+        ]
+        return np.logaddexp.reduce(parts)
+
+    return log_likelihood
+
+
+def box(d: int) -> list[Any]:
+    return [st.uniform(-10, 20)] * d
+
+
+def test_a_small_group_far_away_is_a_component_of_its_own() -> None:
+    rng = np.random.default_rng(7)
+    points = np.concatenate([rng.normal(0, 1, (985, 4)), rng.normal(9, 0.2, (15, 4))])
+    law = fit_mixture(points, np.full(1000, 1e-3), np.ones(4), 5.0)
+    near = np.abs(law.means - 9).max(axis=1) < 0.3
+    assert near.sum() == 1
+    assert law.shares[near] == pytest.approx(0.015, abs=1e-3)
+
+
+def test_one_normal_cloud_is_one_component() -> None:
+    points = np.random.default_rng(7).normal(0, 1, (1000, 4))
+    assert len(fit_mixture(points, np.full(1000, 1e-3), np.ones(4), 5.0).shares) == 1
+
+
+def test_a_curved_cloud_is_several_components() -> None:
+    rng = np.random.default_rng(7)
+    x = rng.normal(0, 1, 2000)
+    points = np.column_stack([x, x**2 + rng.normal(0, 0.1, 2000)])
+    assert len(fit_mixture(points, np.full(2000, 5e-4), np.ones(2), 5.0).shares) > 2
+
+
+def test_a_search_keeps_a_mode_that_has_little_mass_at_first() -> None:
+    """Widths .6 and .4 in 8 dimensions: at beta = .1 the narrow one holds 6 %."""
+    model = model_of(modes_at((0.3, -5, 0.6), (0.7, 5, 0.4)), box(8)).charted()
+    found = search(model, np.random.default_rng(7))
+    assert found is not None
+    assert len(found.levels[-1].law.shares) == 2
+    assert found.log_z == pytest.approx(-8 * np.log(20), abs=0.5)
+
+
+def test_climbs_find_a_peak_that_the_law_does_not_know() -> None:
+    """Widths 1 and .3 in 8 dimensions: tempering never sees the narrow one."""
+    model = model_of(modes_at((0.3, -5, 1.0), (0.7, 5, 0.3)), box(8)).charted()
+    rng = np.random.default_rng(7)
+    wide = model.chart
+    assert wide is not None
+    place = wide.to(np.full((1, 8), -5.0))
+    blind = Mixture(np.ones(1), place, np.diag(np.full(8, 0.16))[None], 8.0)
+    law, peaks, _ = with_peaks(model, rng, blind, -8 * np.log(20) + np.log(0.3))
+    at = wide.back(np.array([peak.mean for peak in peaks]))
+    assert (np.abs(at - 5).max(axis=1) < 0.5).any()
+    assert len(law.shares) == 1 + len(peaks)
+
+
+def test_climbs_go_up() -> None:
+    model = model_of(lambda x: -50 * (x**2).sum(axis=1), [st.norm(0, 1)] * 5)
+    ends, count = climb(model, np.random.default_rng(7))
+    assert np.quantile(np.abs(ends.points), 0.9) < 0.2  # two standard deviations
+    assert count > len(ends.points)
+
+
+def test_a_budget_that_is_too_small_for_a_search_says_so() -> None:
+    model = model_of(modes_at((1.0, 0, 0.1)), box(4)).charted()
+    modes = searched(model, 7, 60 * (LEAST - 1))
+    assert modes is not None
+    assert not modes.levels
+    assert "too small to search for modes" in doubts(modes)[0]
+    assert modes.report() == {"searches": 0}
+
+
+def test_searches_that_disagree_warn_with_both_numbers() -> None:
+    law = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)), 8.0)
+    level: Any = object()
+    apart = Modes((level,), law, 5.0, 9.0, (-25.16, -23.97), 100, 1000)
+    assert "-25.16 by the first and -23.97 by the second" in doubts(apart)[0]
+    assert doubts(Modes((level,), law, 0.3, 9.0, (-25.16, -23.97), 100, 1000)) == []
+    assert doubts(Modes((level,), law, 5.0, 9.0, (-24.1, -23.97), 100, 1000)) == []
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_the_result_says_what_was_searched_and_comes_back_from_json() -> None:
+    likelihood = modes_at((0.4, -5, 0.5), (0.6, 5, 0.3))
+    result = cr.evidence(likelihood, box(3), draws=4000, rng=7)
+    pilot = result.details["pilot"]
+    assert pilot["searches"] == 2
+    assert pilot["modes"] >= 2
+    assert 0 < pilot["unexplored"] < 1e-3
+    back = cr.Result.from_dict(json.loads(result.to_json()))
+    assert back.details["pilot"]["modes"] == pilot["modes"]
+    same = cr.evidence(likelihood, box(3), draws=4000, rng=7)
+    assert same.log_value == result.log_value
+    other = cr.evidence(likelihood, box(3), draws=4000, rng=8)
+    assert other.details["pilot"]["log_z"] != pilot["log_z"]
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_a_budget_of_seconds_includes_the_pilot() -> None:
+    """It took 76 s where 20 were given; here 2, with a likelihood of a millisecond a point."""
+
+    def slow(point: np.ndarray) -> float:
+        time.sleep(1e-3)
+        return float(-0.5 * ((point - 2) ** 2).sum() / 0.01)
+
+    began = time.perf_counter()
+    result = cr.evidence(slow, box(3), seconds=2, rng=7, vectorised=False)
+    # Generous: a busy machine sleeps longer. Without a limit, the pilot alone took 30 s.
+    assert time.perf_counter() - began < 8
+    assert result.details["pilot"]["seconds"] < result.seconds
