@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from croupier.estimates.guaranteed import Guaranteed
+    from croupier.integration.one_integrand import integrate
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -67,6 +68,7 @@ __all__ = [
     "estimate",
     "evidence",
     "importance",
+    "integrate",
     "merge",
     "open_run",
     "play",
@@ -94,6 +96,7 @@ _HOMES = {
         "StoreError",
     ),
     "estimates.guaranteed": ("Guaranteed",),
+    "integration.one_integrand": ("integrate",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),

@@ -28,6 +28,7 @@ __all__ = [
     "Guaranteed",
     "Interval",
     "ManyLooks",
+    "StudentNets",
     "half_width",
     "learned",
     "normal_quantile",
@@ -154,6 +155,42 @@ class FixedSize:
         return self
 
 
+@dataclass(frozen=True)
+class StudentNets:
+    """For the mean of a few independent nets: Student's quantile with df = R - 1, for R nets.
+
+    It assumes that the means of the nets are about normal. A race of nets looks only when a net
+    has doubled, and its error falls faster than at random points, so that the few looks cost no
+    coverage.
+    """
+
+    name = "student-nets"
+    looking = False
+    follows = False
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        from scipy.special import stdtrit
+
+        return np.asarray(stdtrit(pooled.df, (1 + confidence) / 2))
+
+    def ready(self, pooled: Pooled) -> bool:
+        return bool(pooled.varies.all())
+
+    def look(
+        self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None
+    ) -> StudentNets:
+        return self
+
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def resumed(self, state: Mapping[str, Any]) -> StudentNets:
+        return self
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> StudentNets:
+        return self
+
+
 #: How much wider an interval is because the run stops at an error that looks small.
 _LUCK: Final = 0.6
 
@@ -257,7 +294,7 @@ _EARLY: Final = 0.2
 
 #: Every kind of interval, by its name.
 INTERVALS: Final[dict[str, Interval]] = {
-    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime(), Guaranteed())
+    kind.name: kind for kind in (FixedSize(), ManyLooks(), StudentNets(), Anytime(), Guaranteed())
 }
 
 
