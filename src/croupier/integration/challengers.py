@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from croupier.data.draws import Floats
@@ -14,6 +15,8 @@ from croupier.integration.changes import Change, Identity, Rotated
 from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.integrand import Segment
 from croupier.integration.standing import Standing
+
+Ints: TypeAlias = NDArray[np.int64]
 
 __all__ = ["FITTED", "PLAIN", "Challengers"]
 
@@ -26,7 +29,8 @@ FITTED: Final = ("separable", "normal")
 _GROWN: Final = 3
 _FAILURES: Final = 2
 
-#: The most points in the pool, and the most numbers: a fit takes a part of a second.
+#: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
+#: count: no fit needs them.
 _POINTS: Final = 2**15
 _NUMBERS: Final = 2**22
 
@@ -44,9 +48,8 @@ class Challengers:
         rotation = settings.get("rotation")
         self._rotation = None if rotation is None else np.array(rotation, float)
         self._most = int(np.clip(_NUMBERS // self._dimension, 2**12, _POINTS))
-        self._planned = 0
         self._size = 0
-        self._pool: list[tuple[Segment, Floats]] = []
+        self._pool: list[tuple[Segment, Ints, Floats]] = []
         self._fitted: dict[str, int] = {}
         self._failures = dict.fromkeys(FITTED, 0)
 
@@ -57,14 +60,14 @@ class Challengers:
             return Rotated(self._rotation)
         return Identity()
 
-    def wants(self, points: int) -> bool:
-        """Tell whether the next points shall be kept for a fit."""
-        self._planned += points
-        return self._planned <= self._most
+    @property
+    def open(self) -> bool:
+        """Whether the values of the next stage shall be kept for a fit."""
+        return self._size < self._most
 
-    def add(self, segment: Segment, values: Floats) -> None:
-        """Take the values of a segment."""
-        self._pool.append((segment, values))
+    def add(self, segment: Segment, at: Ints, values: Floats) -> None:
+        """Take the values of a segment that are not 0; `at` has the numbers of their points."""
+        self._pool.append((segment, at, values))
         self._size += len(values)
 
     def due(self) -> list[str]:
@@ -83,12 +86,15 @@ class Challengers:
 
     def fit(self, family: str, standing: Standing) -> Change | None:
         """Fit a family to the pool; None if too little is known."""
-        moved = [s.change.move(s.points(self._dimension)) for s, _ in self._pool]
-        jac = np.concatenate(
-            [np.ones(len(v)) if m.jac is None else m.jac
-             for m, (_, v) in zip(moved, self._pool, strict=True)]
-        )  # fmt: skip
-        values = np.concatenate([values for _, values in self._pool])
+        pool = [part for part in self._pool if len(part[1])]
+        if not pool:
+            return None
+        moved = [part.change.move(part.points(self._dimension)[at]) for part, at, _ in pool]
+        jacs = [
+            np.ones(len(at)) if where.jac is None else where.jac
+            for where, (_, at, _) in zip(moved, pool, strict=True)
+        ]
+        jac, values = np.concatenate(jacs), np.concatenate([values for *_, values in pool])
         size = _size_of(values) / jac
         change: Change | None
         if family == "normal":

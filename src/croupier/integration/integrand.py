@@ -98,7 +98,7 @@ class Segment:
     """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
 
     `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
-    points only use up the budget. `kept` says whether the values are kept for a fit.
+    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
     """
 
     seed: int
@@ -154,7 +154,8 @@ class NetArm:
             "squares": np.square(columns).sum(axis=0),
         }
         if state.kept:
-            extra["values"] = columns
+            at = np.flatnonzero(columns.any(axis=1))
+            extra |= {"at": at, "values": columns[at]}
         return Draws(values, None, extra)
 
     def _refuse(self, x: Floats, values: Floats) -> None:

@@ -132,7 +132,7 @@ class Race:
         self, runner: Runner, stage: tuple[int, int], net: int, nets: int, start: int, count: int,
         *, rest: bool = False,
     ) -> Segment:  # fmt: skip
-        kept = not rest and self._challengers.wants(nets * count)
+        kept = not rest and self._challengers.open
         return Segment(
             self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest, kept
         )
@@ -229,7 +229,7 @@ class Race:
             if extra["kept"]:
                 where = extra["net"], extra["nets"], extra["start"], told.size // extra["nets"]
                 segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
-                self._challengers.add(segment, extra["values"])
+                self._challengers.add(segment, extra["at"], extra["values"])
             self._untold -= 1
             if not self._untold:
                 self._end_stage()

@@ -49,7 +49,7 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
     weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     if not weights.any():
         weights = np.ones_like(spread)
-    trusted = [runner for runner in running if runner.effective >= TRUSTED]
+    trusted = [r for r in running if r.effective >= TRUSTED and not r.closed]
     guarded = _guarded(trusted, weights)
     models, variances, scores = [], [], []
     for runner in running:
@@ -61,7 +61,7 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
         models.append(model)
         variances.append(variance)
         scores.append(float((weights * variance).max()))
-    able = [k for k, runner in enumerate(running) if not runner.closed and runner in trusted]
+    able = [k for k, runner in enumerate(running) if runner in trusted]
     varied = [k for k in able if (running[k].raw > 0).any()]
     if varied or able:
         best = min(varied or able, key=lambda k: scores[k])
@@ -103,9 +103,12 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
 
     `needed` is the leader's error divided by the wanted one, infinite without a tolerance. The
     work is max(points, points ((m/tau^2)^(1/a) - 1)), with m the variance by the model, drawn once
-    from its posterior, m 2df/chi2 with 2df degrees of freedom.
+    from its posterior, m 2df/chi2 with 2df degrees of freedom. If the others disagree with the
+    leader, the most precise of them is played: then it agrees, or takes the lead.
     """
     at = standing.runners.index(standing.leader)
+    if standing.doubt > 1 and (rivals := _rivals(standing)):
+        return min(rivals, key=lambda pair: pair[0])[1]
     target = standing.score[at] / min(max(needed, 1.0), _FARTHEST) ** 2
     df = 2 * (NETS_EACH - 1)
     best, least = standing.leader, np.inf
@@ -118,6 +121,15 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
         if work < least:
             best, least = runner, work
     return best
+
+
+def _rivals(standing: Standing) -> list[tuple[float, Runner]]:
+    """Return the runners beside the leader that can be trusted, each after its score."""
+    return [
+        (score, runner)
+        for score, runner in zip(standing.score, standing.runners, strict=True)
+        if runner is not standing.leader and not runner.closed and runner.effective >= TRUSTED
+    ]
 
 
 def kept(challenger: Runner, before: Standing) -> bool:
