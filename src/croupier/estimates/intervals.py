@@ -155,13 +155,17 @@ class FixedSize:
         return self
 
 
+#: How much wider an interval is because the run stops at an error that looks small.
+_LUCK: Final = 0.6
+
+
 @dataclass(frozen=True)
 class StudentNets:
-    """For the mean of a few independent nets: Student's quantile with df = R - 1, for R nets.
+    """For the mean of the best of some groups of R independent nets: t + 0.6 z/sqrt(df).
 
-    It assumes that the means of the nets are about normal. A race of nets looks only when a net
-    has doubled, and its error falls faster than at random points, so that the few looks cost no
-    coverage.
+    t is Student's quantile with df = R - 1. The second term allows for a choice: the group leads,
+    or the run stops, where the error happens to look small. It assumes that the means of the nets
+    are about normal.
     """
 
     name = "student-nets"
@@ -171,7 +175,9 @@ class StudentNets:
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         from scipy.special import stdtrit
 
-        return np.asarray(stdtrit(pooled.df, (1 + confidence) / 2))
+        z = normal_quantile((1 + confidence) / 2)
+        t = stdtrit(pooled.df, (1 + confidence) / 2)
+        return np.asarray(t + _LUCK * z / np.sqrt(pooled.df))
 
     def ready(self, pooled: Pooled) -> bool:
         return bool(pooled.varies.all())
@@ -189,10 +195,6 @@ class StudentNets:
 
     def after(self, state: Mapping[str, Any], ticket: int) -> StudentNets:
         return self
-
-
-#: How much wider an interval is because the run stops at an error that looks small.
-_LUCK: Final = 0.6
 
 
 @dataclass(frozen=True)
