@@ -45,6 +45,7 @@ class Counted:
         self.f, self.evaluations = problem.f, 0
 
     def __call__(self, x: Any) -> np.ndarray:
+        """Return the values, and count them."""
         x = np.asarray(x)
         rows = x.reshape(-1, x.shape[-1])
         self.evaluations += len(rows)

@@ -23,6 +23,7 @@ from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
 from croupier.integration.integrand import Segment
 from croupier.integration.nets import BITS
+from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
@@ -41,9 +42,6 @@ _ENOUGH: Final = 32
 
 #: The largest number of evaluations in one batch; a batch is one call of the integrand.
 LARGEST: Final = 8192
-
-#: A warning says so if the other families make the leader's variance this many times larger.
-_DOUBT: Final = 4.0
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
@@ -285,14 +283,13 @@ class Race:
     def _pooled(self) -> Pooled:
         """Return the leader's estimate; before a stage is complete, that of its complete nets."""
         names, standing = self.plan.names, self._standing
-        if standing is None:
-            runner = self.runners[0]
-            means = runner.incomplete()
-            mean, nets = means.mean(axis=0), len(means)
-            variance = means.var(axis=0, ddof=1) / nets if nets > 1 else np.zeros_like(mean)
+        runner = self.runners[0] if standing is None else standing.leader
+        means = runner.incomplete() if standing is None else runner.means
+        mean, nets = means.mean(axis=0), len(means)
+        if standing is not None:
+            variance = standing.variance
         else:
-            runner, nets = standing.leader, NETS_EACH
-            mean, variance = runner.mean, standing.variance
+            variance = means.var(axis=0, ddof=1) / nets if nets > 1 else np.zeros_like(mean)
         weights = np.zeros((len(names), len(mean)))
         weights[names.index(runner.family)] = 1.0
         return Pooled(
@@ -302,6 +299,7 @@ class Race:
             varies=variance > 0,
             weights=weights,
             draws=float(self._books.ledger.draws),
+            covariance=(means - mean).T @ (means - mean) if nets > 1 else None,
         )
 
     def _estimate(self, pooled: Pooled) -> Estimate:
@@ -343,30 +341,6 @@ class Race:
         no = np.zeros(m)
         return Pooled(no + np.nan, no, no + 1, no > 1, weights, float(self._books.ledger.draws))
 
-    def _warnings(self, pooled: Pooled) -> list[str]:
-        standing = self._standing
-        if standing is None:
-            return ["no net is complete: nothing reliable is known; give a larger budget"]
-        if not pooled.varies.all():
-            value = pooled.mean[~pooled.varies][0]
-            return [
-                f"f seems to be constant: every net has the mean {value:.6g}, so nothing is known "
-                "about the error; a small region where f differs may have been missed"
-            ]
-        found = []
-        if not standing.trusted:
-            found.append(
-                f"only {standing.leader.effective:.0f} effective points carry the integral: a part "
-                "of it may be missed and the error bar may be too short; draw more, or give "
-                "narrower bounds"
-            )
-        if standing.doubt > _DOUBT:
-            found.append(
-                "the families of nets do not agree with each other, so the error bar was made "
-                f"{standing.doubt**0.5:.1f} times longer: draw more"
-            )
-        return found
-
     def result(self) -> Result:
         """Return the result from everything told so far."""
         ledger, history = self._books.with_early(self.tickets.early)
@@ -387,7 +361,7 @@ class Race:
             ledger,
             seen,
             history,
-            warnings=[*self._warnings(pooled), *self.tickets.missing()],
+            warnings=[*race_warnings(self._standing, pooled), *self.tickets.missing()],
             agreement=untested(len(pooled.mean)),
             meaning=kind_of(self.plan.table).rows,
         )
