@@ -99,7 +99,7 @@ class Challengers:
         change: Change | None
         if family == "normal":
             change = fit_normal_mixture(np.concatenate([m.normal for m in moved]), size, jac)
-        elif standing.leader.family == "principal" and self._rotation is not None:
+        elif self._rotation is not None and _rotated_is_better(standing):
             z = np.concatenate([m.normal for m in moved]) @ self._rotation
             change = fit_separable(ndtr(z), size, jac, self._rotation)
         else:
@@ -107,6 +107,14 @@ class Challengers:
         if change is not None:
             self._fitted[family] = self._size
         return change
+
+
+def _rotated_is_better(standing: Standing) -> bool:
+    """Tell whether the principal components have a smaller variance than the plain axes."""
+    pairs = zip(standing.runners, standing.models, strict=True)
+    models = {runner.family: model for runner, model in pairs if runner.family in PLAIN}
+    n = max(runner.n for runner in standing.runners if runner.family in PLAIN)
+    return models["principal"].at(n) <= models["identity"].at(n)
 
 
 def _size_of(values: Floats) -> Floats:

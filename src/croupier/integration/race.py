@@ -25,7 +25,7 @@ from croupier.integration.integrand import Segment
 from croupier.integration.nets import BITS
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
-from croupier.integration.standing import Standing, kept, next_runner, standing_of
+from croupier.integration.standing import TRUSTED, Standing, kept, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.seeds import POLICY, stream
@@ -42,6 +42,9 @@ _ENOUGH: Final = 32
 
 #: The largest number of evaluations in one batch; a batch is one call of the integrand.
 LARGEST: Final = 8192
+
+#: A family without a fit gets at least this part of the leader's points until it can be trusted.
+_LATE: Final = 8
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
@@ -151,6 +154,9 @@ class Race:
         standing = self._standing
         assert standing is not None
         leader = standing.leader
+        if (late := self._late(standing)) is not None and late.n <= each:
+            self._begin(late, late.n, 2 * late.n)
+            return True
         size = max(FIRST, _power(leader.n / 4))
         if size <= each / 2:
             challenger = self._challenger(standing, size)
@@ -170,6 +176,18 @@ class Race:
         self._begin(leader, leader.n, leader.n + more)
         return True
 
+    def _late(self, standing: Standing) -> Runner | None:
+        """Return a family without a fit that is too small to be trusted, or None.
+
+        If there is more than one, all of them must be seen, up to an eighth of the leader.
+        """
+        plain = [runner for runner in self.runners if runner.family in PLAIN]
+        for runner in plain:
+            small = _LATE * 2 * runner.n <= standing.leader.n and runner.n & (runner.n - 1) == 0
+            if len(plain) > 1 and small and runner.effective < TRUSTED:
+                return runner
+        return None
+
     def _needed(self) -> float:
         """Return the leader's half-width relative to the wanted one; infinite without a wish."""
         if not self.aim.given:
@@ -181,9 +199,9 @@ class Race:
         return float(np.where(np.isnan(ratio), np.inf, ratio).max())
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
-        """Open a challenger, if all of them together cost at most half of the leader."""
-        others = int(self._books.ledger.draws) - standing.leader.points
-        if others + NETS_EACH * size > standing.leader.points / 2:
+        """Open a challenger, if the first stages of all of them cost at most half of the leader."""
+        tried = sum(r.sizes[0][0] for r in self.runners if r.family not in PLAIN)
+        if 2 * (tried + size) > standing.leader.n:
             return None
         for family in self._challengers.due():
             change = self._challengers.fit(family, standing)

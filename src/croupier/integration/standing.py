@@ -10,7 +10,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.integration.runner import NETS_EACH, Model, Runner
 
-__all__ = ["Standing", "kept", "next_runner", "standing_of"]
+__all__ = ["TRUSTED", "Standing", "kept", "next_runner", "standing_of"]
 
 #: A runner with fewer effective points may have missed the mass of the integrand.
 TRUSTED: Final = 30.0
