@@ -201,8 +201,8 @@ class Race:
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
         """Open a challenger, if the first stages of all of them cost at most half of the leader."""
         tried = sum(r.sizes[0][0] for r in self.runners if r.family not in PLAIN)
-        if 2 * (tried + size) > standing.leader.n:
-            return None
+        if 2 * (tried + size) > standing.leader.n or not standing.leader.raw.any():
+            return None  # a constant needs no challenger
         for family in self._challengers.due():
             change = self._challengers.fit(family, standing)
             if change is not None:
