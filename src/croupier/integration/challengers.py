@@ -13,7 +13,7 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, Rotated
 from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.integrand import Segment
+from croupier.integration.net_arm import Segment
 from croupier.integration.standing import Standing
 
 Ints: TypeAlias = NDArray[np.int64]

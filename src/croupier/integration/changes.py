@@ -8,40 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
+from croupier.arms.domain import INSIDE, Moved
 from croupier.data.draws import Floats
 
-__all__ = ["Change", "Identity", "Moved", "NormalMixture", "Rotated", "Separable"]
+__all__ = ["Change", "Identity", "NormalMixture", "Rotated", "Separable"]
 
 #: The parts of `NormalMixture`: the standard normal, the fitted normal, and a wider one.
 PARTS: Final = (0.1, 0.7, 0.2)
 _WIDE: Final = 2.0
-
-_LEAST, _MOST = 1e-300, 1 - 2.0**-53
-
-
-class Moved(NamedTuple):
-    """Points of the cube, as u or as normal points z = Phi^-1(u), and their weights."""
-
-    u: Floats | None
-    z: Floats | None
-    jac: Floats | None
-
-    @property
-    def cube(self) -> Floats:
-        """The points as points of the open cube."""
-        if self.u is not None:
-            return self.u
-        return np.asarray(np.clip(ndtr(self.z), _LEAST, _MOST))
-
-    @property
-    def normal(self) -> Floats:
-        """The points as normal points."""
-        return np.asarray(ndtri(self.u)) if self.z is None else self.z
 
 
 class Change(Protocol):
@@ -112,7 +91,7 @@ class Separable(_Arrays):
             at = np.minimum(at, len(edges) - 2)
             u[:, j] = edges[at] + (points[:, j] - below[at]) * slope[j, at]
             jac *= slope[j, at]
-        u = np.clip(u, _LEAST, _MOST)
+        u = np.clip(u, *INSIDE)
         if self.rotation is None:
             return Moved(u, None, jac)
         return Moved(None, ndtri(u) @ self.rotation.T, jac)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Unpack
 
 from croupier.arms.base import Arm
+from croupier.arms.domain import domain_of
+from croupier.arms.integrand import integrand_of
 from croupier.checks import known_settings
 from croupier.errors import PlanError
-from croupier.integration.domain import domain_of
-from croupier.integration.integrand import NetArm, integrand_of
+from croupier.integration.net_arm import NetArm
 from croupier.integration.race import Race
 from croupier.integration.runner import NETS_EACH
 from croupier.results.result import Result

@@ -21,7 +21,7 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
-from croupier.integration.integrand import Segment
+from croupier.integration.net_arm import Segment
 from croupier.integration.nets import BITS
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner

@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 
 from croupier.arms.base import Arm
+from croupier.arms.domain import Axes, Bounds
+from croupier.arms.integrand import Integrand
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
-from croupier.integration.domain import Axes, Bounds
-from croupier.integration.integrand import Integrand, NetArm
+from croupier.integration.net_arm import NetArm
 from croupier.integration.race import Race
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example, Kind

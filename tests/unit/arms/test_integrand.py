@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.integration.domain import domain_of
-from croupier.integration.integrand import integrand_of
+from croupier.arms.domain import domain_of
+from croupier.arms.integrand import integrand_of
 
 SQUARE = domain_of([(0, 1)] * 2)
 LINE = domain_of((0, 1))

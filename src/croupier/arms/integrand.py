@@ -9,13 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.data.draws import Draws, Floats
+from croupier.arms.domain import Domain, Moved
+from croupier.data.draws import Floats
 from croupier.errors import ArmError, CroupierWarning, PlanError, text_of
-from croupier.integration.changes import Change, Identity
-from croupier.integration.domain import Domain
-from croupier.integration.nets import net_points
 
-__all__ = ["Integrand", "NetArm", "Segment", "integrand_of"]
+__all__ = ["Integrand", "integrand_of", "weighted_values"]
 
 #: The function is tried at these points of the cube before the run. They do not count as draws.
 _TRIED: Final = (0.37, 0.61, 0.53)
@@ -58,7 +56,7 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
     many = 3 if d == 2 else 2
     u = np.array([[(base + 0.618 * j) % 1.0 for j in range(d)] for base in _TRIED[:many]])
     try:
-        x, _ = domain.place(Identity().move(u))
+        x, _ = domain.place(Moved(u, None, None))
     except PlanError:
         raise
     except Exception as error:
@@ -93,85 +91,32 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
     )
 
 
-@dataclass(frozen=True)
-class Segment:
-    """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
-
-    `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
-    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
-    """
-
-    seed: int
-    runner: int
-    change: Change
-    stage: tuple[int, int]
-    net: int
-    nets: int
-    start: int
-    count: int
-    rest: bool = False
-    kept: bool = True
-
-    def points(self, dimension: int) -> Floats:
-        """Return the points of the nets, one net after the other."""
-        d = dimension + self.change.more
-        parts = [
-            net_points(self.seed, self.runner, net, d, self.start, self.count)
-            for net in range(self.net, self.net + self.nets)
-        ]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def record(self) -> dict[str, Any]:
-        """Return what a stored outcome needs to be told again."""
-        return {
-            "runner": self.runner, "stage": self.stage, "net": self.net, "nets": self.nets,
-            "start": self.start, "rest": self.rest, "kept": self.kept,
-        }  # fmt: skip
+def weighted_values(integrand: Integrand, domain: Domain, moved: Moved, name: str) -> Floats:
+    """Return f(x) times all weights at points of the cube; refuse what is not finite."""
+    x, weight = domain.place(moved)
+    values = integrand(x)
+    for factor in (weight, moved.jac):
+        if factor is not None:
+            values = _times(values, factor)
+    if not np.isfinite(values).all():
+        _refuse(integrand, x, values, name)
+    return values
 
 
-@dataclass(frozen=True)
-class NetArm:
-    """The arm of a family: the values f(x) weight at the points of a segment."""
-
-    integrand: Integrand
-    domain: Domain
-    name: str
-
-    def draw(self, rng: np.random.Generator, size: int, state: Segment) -> Draws:
-        """Evaluate a segment; `extra` has the sums of its nets."""
-        moved = state.change.move(state.points(self.domain.dimension))
-        x, weight = self.domain.place(moved)
-        values = self.integrand(x)
-        for factor in (weight, moved.jac):
-            if factor is not None:
-                values = _times(values, factor)
-        if not np.isfinite(values).all():
-            self._refuse(x, values)
-        columns = values.reshape(size, -1)
-        extra = state.record() | {
-            "sums": columns.reshape(state.nets, -1, columns.shape[1]).sum(axis=1),
-            "absolute": np.abs(columns).sum(axis=0),
-            "squares": np.square(columns).sum(axis=0),
-        }
-        if state.kept:
-            at = np.flatnonzero(columns.any(axis=1))
-            extra |= {"at": at, "values": columns[at]}
-        return Draws(values, None, extra)
-
-    def _refuse(self, x: Floats, values: Floats) -> None:
-        bad = ~np.isfinite(values.reshape(len(x), -1)).all(axis=1)
-        at = x[int(np.argmax(bad))]
-        with np.errstate(all="ignore"):
-            raw = np.asarray(self.integrand(at[None, :])).ravel()
-        value = raw[~np.isfinite(raw)][0] if not np.isfinite(raw).all() else np.inf
-        own = "f is" if not np.isfinite(raw).all() else "f times the weight of the point is"
-        raise ArmError(
-            f"{own} {value} at the point {_shown(at)}. All points lie inside of the bounds, none "
-            "on a bound. If the integral exists without this point, return 0 there; otherwise "
-            "choose bounds that leave it out",
-            arm=self.name,
-            value=float(value),
-        )
+def _refuse(integrand: Integrand, x: Floats, values: Floats, name: str) -> None:
+    bad = ~np.isfinite(values.reshape(len(x), -1)).all(axis=1)
+    at = x[int(np.argmax(bad))]
+    with np.errstate(all="ignore"):
+        raw = np.asarray(integrand(at[None, :])).ravel()
+    value = raw[~np.isfinite(raw)][0] if not np.isfinite(raw).all() else np.inf
+    own = "f is" if not np.isfinite(raw).all() else "f times the weight of the point is"
+    raise ArmError(
+        f"{own} {value} at the point {_shown(at)}. All points lie inside of the bounds, none "
+        "on a bound. If the integral exists without this point, return 0 there; otherwise "
+        "choose bounds that leave it out",
+        arm=name,
+        value=float(value),
+    )
 
 
 def _times(values: Floats, factor: Floats) -> Floats:

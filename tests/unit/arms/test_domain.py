@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 import croupier as cr
-from croupier.integration.changes import Identity, Moved, NormalMixture, Rotated, Separable
-from croupier.integration.domain import NormalDomain, domain_of
+from croupier.arms.domain import Moved, NormalDomain, domain_of
+from croupier.integration.changes import Identity, NormalMixture, Rotated, Separable
 
 inf = float("inf")
 

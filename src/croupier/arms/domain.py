@@ -9,16 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from croupier.checks import count_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
-from croupier.integration.changes import Moved
 
-__all__ = ["MOST", "Axes", "Domain", "NormalDomain", "Transformed", "domain_of"]
+__all__ = [
+    "INSIDE",
+    "MOST",
+    "Axes",
+    "Bounds",
+    "Domain",
+    "Law",
+    "Moved",
+    "NormalDomain",
+    "Transformed",
+    "domain_of",
+]
 
 #: The largest dimension.
 MOST: Final = 300
@@ -27,6 +38,30 @@ _WAYS: Final = (
     "give bounds (low, high), a frozen distribution of scipy.stats, a list of these, a frozen "
     "multivariate_normal, or a pair of functions with dimension="
 )
+
+
+#: The least and the largest coordinate of a point inside of the cube.
+INSIDE: Final = (1e-300, 1 - 2.0**-53)
+
+
+class Moved(NamedTuple):
+    """Points of the cube, as u or as normal points z = Phi^-1(u), and their weights."""
+
+    u: Floats | None
+    z: Floats | None
+    jac: Floats | None
+
+    @property
+    def cube(self) -> Floats:
+        """The points as points of the open cube."""
+        if self.u is not None:
+            return self.u
+        return np.asarray(np.clip(ndtr(self.z), *INSIDE))
+
+    @property
+    def normal(self) -> Floats:
+        """The points as normal points."""
+        return np.asarray(ndtri(self.u)) if self.z is None else self.z
 
 
 class Domain(Protocol):
