@@ -16,8 +16,8 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "estimate", "evidence",
-    "importance", "integrate", "merge", "open_run", "play", "policies", "scalar", "simulate",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "estimate",
+    "evidence", "importance", "integrate", "merge", "open_run", "play", "policies", "scalar", "simulate",
     "simulator", "stratify",
 }  # fmt: skip
 
