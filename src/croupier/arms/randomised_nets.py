@@ -31,7 +31,7 @@ def _digits(d: int, m: int) -> NDArray[np.uint64]:
     from scipy.stats import qmc
 
     points = qmc.Sobol(d, scramble=False).random_base2(m)
-    return np.round(points * 2**m).astype(np.uint64)
+    return np.asarray(np.round(points * 2**m), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
