@@ -72,25 +72,34 @@ class Rotated(_Arrays):
 
 @dataclass(frozen=True, eq=False)
 class Separable(_Arrays):
-    """A density that is a product of step functions: bins at `edges` (d, B+1).
+    """A density that is a product of continuous functions, linear between `edges` (d, B+1).
 
-    `below` (d, B+1) is the distribution function at the edges. With a `rotation`, the density is
-    that of the rotated normal points.
+    `density` (d, B+1) has the values at the edges. Steps would cost a smooth integrand its fast
+    convergence. With a `rotation`, the density is that of the rotated normal points.
     """
 
     edges: Floats
-    below: Floats
+    density: Floats
     rotation: Floats | None = None
 
     def move(self, points: Floats) -> Moved:
-        """Return the points of this density, and 1/density."""
-        slope = np.diff(self.edges) / np.diff(self.below)
+        """Return the points of this density, and 1/density.
+
+        In a bin of width w the density is r + (s - r) t for t from 0 to 1, so its distribution
+        function is w (r t + (s - r) t^2/2), which is solved for t.
+        """
         u, jac = np.empty_like(points), np.ones(len(points))
-        for j, (edges, below) in enumerate(zip(self.edges, self.below, strict=True)):
-            at = np.searchsorted(below, points[:, j], side="right") - 1
-            at = np.minimum(at, len(edges) - 2)
-            u[:, j] = edges[at] + (points[:, j] - below[at]) * slope[j, at]
-            jac *= slope[j, at]
+        for j, (edges, density) in enumerate(zip(self.edges, self.density, strict=True)):
+            widths = np.diff(edges)
+            below = np.concatenate(((0.0,), np.cumsum(widths * (density[1:] + density[:-1]) / 2)))
+            y = points[:, j] * below[-1]
+            at = np.clip(np.searchsorted(below, y, side="right") - 1, 0, len(widths) - 1)
+            r, rise = density[at], np.diff(density)[at]
+            c = (y - below[at]) / widths[at]
+            t = 2 * c / (r + np.sqrt(np.maximum(r * r + 2 * rise * c, 0.0)))
+            t = np.clip(t, 0.0, 1.0)
+            u[:, j] = edges[at] + t * widths[at]
+            jac *= below[-1] / (r + rise * t)
         u = np.clip(u, *INSIDE)
         if self.rotation is None:
             return Moved(u, None, jac)

@@ -55,9 +55,17 @@ def fit_separable(
             edges[j, 1:-1] = np.interp(shares[1:-1] * total[-1], total, edges[j])
         edges = _increasing(edges)
     uniform = min(0.1, 0.5 / d)
-    below = (1 - uniform) * shares + uniform * edges
-    below[:, -1] = 1.0
-    return Separable(edges, below, rotation)
+    return Separable(edges, (1 - uniform) * _at_edges(edges) + uniform, rotation)
+
+
+def _at_edges(edges: Floats) -> Floats:
+    """Return a continuous density at the edges of bins of equal probability, with integral 1."""
+    widths = np.diff(edges)
+    bins = widths.shape[1]
+    inner = 2 / (widths[:, 1:] + widths[:, :-1])
+    density = np.column_stack((1 / widths[:, :1], inner, 1 / widths[:, -1:])) / bins
+    total = (widths * (density[:, 1:] + density[:, :-1]) / 2).sum(axis=1, keepdims=True)
+    return np.asarray(density / total)
 
 
 def _damped(h: Floats) -> Floats:

@@ -109,11 +109,11 @@ def test_a_transform_with_the_wrong_shape_is_refused() -> None:
 
 def test_changes_of_variables_integrate_to_the_same_number() -> None:
     edges = np.array([[0.0, 0.2, 1.0], [0.0, 0.7, 1.0]])
-    below = np.array([[0.0, 0.5, 1.0], [0.0, 0.4, 1.0]])
+    density = np.array([[3.0, 1.0, 0.5], [0.6, 0.7, 2.0]])  # not normalised
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     mixture = NormalMixture(np.array([0.5, -1.0]), np.array([[0.5, 0.0], [0.2, 0.8]]))
     rng = np.random.default_rng(7)
-    for change in (Separable(edges, below), Separable(edges, below, turn), mixture):
+    for change in (Separable(edges, density), Separable(edges, density, turn), mixture):
         u = stats.qmc.Sobol(2 + change.more, rng=rng).random(2**15) + 1e-10
         moved = change.move(u)
         assert moved.jac is not None
