@@ -5,6 +5,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 SAMPLERS := .venv-samplers/.installed
+PEERS := .venv-peers/.installed
 DOCS := .venv-docs/.installed
 DIST := .venv-dist/.installed
 
@@ -15,11 +16,7 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-programs bench-costs bench-calls bench-untuned bench-logs bench-guaranteed bench-strata bench-parallel \
-  bench-delays \
-  bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
-  notebooks picture dist clean
+.PHONY: $(shell awk -F: '/^[a-z-]+:.*## / { print $$1 }' $(MAKEFILE_LIST)) # all that `make help` lists
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +93,9 @@ bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, compared with other li
 bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)
 
+bench-peers: $(PEERS) ## integrals, compared with vegas, QMCPy and scipy (an hour; ARGS="--seeds 40")
+	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.peers $(ARGS)
+
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -123,7 +123,7 @@ dist: $(DIST) ## build wheel and source archive twice, compare the bytes, check 
 	.venv-dist/bin/python -m tools.build_dist
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-rivals .venv-samplers .venv-versions .venv-docs .venv-dist build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers .venv-peers .venv-versions .venv-docs .venv-dist build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used directly, so that the constraints hold for them too.
@@ -161,6 +161,13 @@ $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 	@$(PYTHON) -m venv --clear .venv-samplers
 	@echo "Installing croupier and other samplers into .venv-samplers ..."
 	@.venv-samplers/bin/python -m pip install --quiet -c constraints.txt -e '.[compiled]' -r benchmarks/evidence.txt
+	@touch $@
+
+# Other integrators stay out of it, too. One of them is under the GPL: it is only run.
+$(PEERS): pyproject.toml constraints.txt benchmarks/peers.txt
+	@$(PYTHON) -m venv --clear .venv-peers
+	@echo "Installing croupier and other integrators into .venv-peers ..."
+	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/peers.txt
 	@touch $@
 
 # The site and the files of a release have tools of their own; croupier needs none of them.

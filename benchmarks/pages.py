@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, figure2, figure3, report, stops
+from benchmarks import figure1, figure2, figure3, peer_ratios, report, stops
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -257,6 +257,24 @@ def _importance_tuned() -> str:
     return _table(header, rows)
 
 
+def _peers() -> str:
+    """Return croupier's evaluations and CPU time relative to every method, by tolerance."""
+    rows = [
+        [
+            row["method"],
+            row["rtol"],
+            str(row["problems"]),
+            row["solved"],
+            *(f"{row[c]:.2f}" for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
+        ]
+        for rtol in ("0.01", "0.001")
+        for row in peer_ratios.ratios(report.read("peers"), rtol)
+    ]
+    header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
+              "CPU time at 1 µs", "covered"]  # fmt: skip
+    return _table(header, rows)
+
+
 def _delays() -> str:
     rows = report.read("delays")
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
@@ -426,6 +444,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "simulator-ahead": _simulator_ahead,
     "importance": _importance,
     "importance-tuned": _importance_tuned,
+    "peers": _peers,
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),

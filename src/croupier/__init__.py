@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import importance, policies, simulator
+    from croupier import arms, importance, policies, simulator
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.programs import Program
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from croupier.estimates.guaranteed import Guaranteed
+    from croupier.integration.one_integrand import integrate
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -64,9 +65,11 @@ __all__ = [
     "StoreError",
     "Table",
     "__version__",
+    "arms",
     "estimate",
     "evidence",
     "importance",
+    "integrate",
     "merge",
     "open_run",
     "play",
@@ -94,6 +97,7 @@ _HOMES = {
         "StoreError",
     ),
     "estimates.guaranteed": ("Guaranteed",),
+    "integration.one_integrand": ("integrate",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),
@@ -109,7 +113,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("importance", "policies", "simulator"):
+    if name in ("arms", "importance", "policies", "simulator"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

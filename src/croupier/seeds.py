@@ -11,14 +11,16 @@ from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from croupier.errors import PlanError
 
-__all__ = ["DIGEST", "DRAWS", "POLICY", "RandomLike", "seed_from", "stream"]
+__all__ = ["DIGEST", "DRAWS", "NETS", "POLICY", "RandomLike", "seed_from", "stream"]
 
 RandomLike: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Generator | None
 
-#: The purpose of a stream: the draws of a batch, the decision for it, the digest of its draws.
+#: The purpose of a stream: the draws of a batch, the decision for it, the digest of its draws, the
+#: scrambles of nets.
 DRAWS: Final = 0
 POLICY: Final = 1
 DIGEST: Final = 2
+NETS: Final = 3
 
 
 class TicketSeed(ISpawnableSeedSequence):

@@ -12,12 +12,13 @@ import pytest
 
 import croupier as cr
 from croupier.engines.perform import perform
+from croupier.estimates.intervals import FixedSize
 from croupier.importance import Family
 from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit
-from croupier.tables.base import restore
+from croupier.tables.base import kind_of, restore
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -92,6 +93,24 @@ def mixture() -> Game:
     return Game(make, lambda table, batch: perform(table.plan, arms[batch.arm], batch))
 
 
+def race(components: int = 1) -> Game:
+    """A race of nets; the integrand has a peak that the fitted families find."""
+    plan, arms = kind_of("race").example()
+
+    def peaks(x: Any) -> Any:
+        peak = np.exp(-20 * np.square(x - 0.3).sum(axis=1))
+        return peak if components == 1 else np.column_stack([peak**k for k in range(components)])
+
+    named = {}
+    for arm in arms:
+        integrand = replace(arm.draw.integrand, f=peaks)
+        named[arm.name] = replace(arm, draw=replace(arm.draw, integrand=integrand))
+    return Game(
+        lambda width: kind_of("race").make(replace(plan, width=width), FixedSize()),
+        lambda table, batch: perform(table.plan, named[batch.arm], batch),
+    )
+
+
 GAMES: dict[str, Game] = {
     **{f"independent arms, {name}": independent(name) for name in sorted(cr.policies.REGISTRY)},
     "independent arms, vectors": independent("auto", (4,)),
@@ -99,6 +118,8 @@ GAMES: dict[str, Game] = {
     "strata": independent("mc-ucb", weights=(0.5, 0.3, 0.2)),
     "strata, vectors": independent("mc-ucb", (4,), weights=(0.5, 0.3, 0.2)),
     "mixture": mixture(),
+    "race": race(),
+    "race, vectors": race(3),
 }
 
 every = pytest.mark.parametrize("game", GAMES.values(), ids=GAMES.keys())

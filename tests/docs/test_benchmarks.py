@@ -20,6 +20,7 @@ from benchmarks import (
     logistic,
     pages,
     paths,
+    peer_ratios,
     report,
     side,
     simulator,
@@ -336,3 +337,24 @@ def test_the_simulator_tables_show_times_ratios_and_what_was_wanted(
         "| --- | --- | --- | --- | --- |",
         "| ucb1 | 2 | 8 | 4 | ≥ 5 |",
     ]
+
+
+def test_peers_are_compared_where_both_solved_the_problem() -> None:
+    def row(problem: str, method: str, evaluations: int, error: str, reached: int = 3) -> dict:
+        return {
+            "problem": problem, "method": method, "rtol": "0.01", "runs": "3",
+            "reached": str(reached), "covered": str(reached), "evaluations": str(evaluations),
+            "seconds": "0.001", "true error": error,
+        }  # fmt: skip
+
+    rows = [
+        row("a", "croupier", 100, "0.001"), row("a", "other", 400, "0.001"),
+        row("b", "croupier", 100, "0.001"), row("b", "other", 1, "1"),  # it stopped too early
+        row("c", "croupier", 400, "0.001"), row("c", "other", 100, "0.001"),
+        row("d", "croupier", 100, "0.001"), row("d", "other", 9, "0.001", 2),
+    ]  # fmt: skip
+    _, found = peer_ratios.ratios(rows, "0.01")
+    assert (found["problems"], found["solved"]) == (2, "11/12")
+    assert found["evaluations"] == pytest.approx(1.0)
+    assert found["most"] == 4
+    assert found["1 us"] == pytest.approx(1.0)

@@ -173,7 +173,8 @@ class Pooled(NamedTuple):
 
     `variance` is q, and `df` are the effective degrees of freedom of q. `varies` says whether any
     arm with a weight has varied. If none has, nothing is known about the error. `shared` says
-    whether the arms share one mean; strata do not.
+    whether the arms share one mean; strata do not. `covariance` (d, d) is that of the components,
+    up to a factor for each, if the table knows it.
     """
 
     mean: Floats
@@ -183,6 +184,7 @@ class Pooled(NamedTuple):
     weights: Floats
     draws: float
     shared: bool = True
+    covariance: Floats | None = None
 
 
 def _alone(ledger: Ledger, arm: int) -> Pooled:

@@ -28,6 +28,7 @@ __all__ = [
     "Guaranteed",
     "Interval",
     "ManyLooks",
+    "StudentNets",
     "half_width",
     "learned",
     "normal_quantile",
@@ -159,6 +160,44 @@ _LUCK: Final = 0.6
 
 
 @dataclass(frozen=True)
+class StudentNets:
+    """For the mean of the best of some groups of R independent nets: t + 0.6 z/sqrt(df).
+
+    t is Student's quantile with df = R - 1. The second term allows for a choice: the group leads,
+    or the run stops, where the error happens to look small. It assumes that the means of the nets
+    are about normal.
+    """
+
+    name = "student-nets"
+    looking = False
+    follows = False
+
+    def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
+        from scipy.special import stdtrit
+
+        z = normal_quantile((1 + confidence) / 2)
+        t = stdtrit(pooled.df, (1 + confidence) / 2)
+        return np.asarray(t + _LUCK * z / np.sqrt(pooled.df))
+
+    def ready(self, pooled: Pooled) -> bool:
+        return bool(pooled.varies.all())
+
+    def look(
+        self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None
+    ) -> StudentNets:
+        return self
+
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def resumed(self, state: Mapping[str, Any]) -> StudentNets:
+        return self
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> StudentNets:
+        return self
+
+
+@dataclass(frozen=True)
 class ManyLooks:
     """For a run that looks after every batch and stops when it is precise enough.
 
@@ -257,7 +296,7 @@ _EARLY: Final = 0.2
 
 #: Every kind of interval, by its name.
 INTERVALS: Final[dict[str, Interval]] = {
-    kind.name: kind for kind in (FixedSize(), ManyLooks(), Anytime(), Guaranteed())
+    kind.name: kind for kind in (FixedSize(), ManyLooks(), StudentNets(), Anytime(), Guaranteed())
 }
 
 

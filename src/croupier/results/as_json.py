@@ -25,7 +25,7 @@ from croupier.results.rows import WIDE, ArmRow, ArmRows, RowMeaning
 if TYPE_CHECKING:
     from croupier.results.result import Result
 
-__all__ = ["SCHEMA", "VERSION", "plain_result", "result_fields", "strict"]
+__all__ = ["SCHEMA", "VERSION", "plain_result", "result_fields", "runs_fields", "strict"]
 
 SCHEMA: Final = "croupier.result"
 
@@ -205,3 +205,15 @@ def _floats(said: Any) -> Floats:
 def _shaped(said: Any, unknown: float = np.nan, *, scalar: bool) -> Any:
     numbers = _floats(said)
     return float(unknown if said is None else numbers) if scalar else numbers
+
+
+def runs_fields(said: dict[str, Any], scalar: bool) -> dict[str, Any]:
+    """Return the fields of `Runs` with arrays for vectors."""
+    if scalar:
+        return {name: tuple(x) if isinstance(x, list) else x for name, x in said.items()}
+    agreement = None if said["agreement"] is None else np.array(said["agreement"], float)
+    arrays: dict[str, Any] = {"agreement": agreement}
+    for name in ("values", "stderrs", "log_values", "log_stderrs"):
+        each = said[name]
+        arrays[name] = None if each is None else tuple([np.array(x, float) for x in each])
+    return {**said, "seeds": tuple(said["seeds"]), **arrays}

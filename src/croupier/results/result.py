@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -25,7 +25,8 @@ from croupier.estimates.diagnostics import unnoticed
 from croupier.estimates.estimate import Grounds
 from croupier.estimates.intervals import Interval, half_width
 from croupier.results import frames
-from croupier.results.as_json import plain_result, result_fields
+from croupier.results.as_json import plain_result, result_fields, runs_fields
+from croupier.results.functions_of import FunctionOf, covariance_of, function_of
 from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
 from croupier.views.summary import ArmSummary, Batches, RowWords, Summary
 
@@ -189,6 +190,21 @@ class Result:
         mean = basis.pooled.mean
         return log_ends(log_of(mean, basis.scale.exponent), relative(half, mean))
 
+    @property
+    def covariance(self) -> Floats:
+        """The covariance (d, d) of the estimates; an `estimate` needs keep_values=True for it."""
+        return covariance_of(self)
+
+    def of(self, function: Callable[..., Any], confidence: float | None = None) -> FunctionOf:
+        """Return a function of the components, such as a ratio, by the delta method.
+
+        >>> import croupier as cr
+        >>> result = cr.integrate(lambda x: x ** [1, 2], (0, 1), draws=5000, rng=7)
+        >>> round(result.of(lambda a, b: a / b).value, 3)
+        1.5
+        """
+        return function_of(self, function, confidence)
+
     def __repr__(self) -> str:
         from croupier.views import table_content
 
@@ -284,7 +300,7 @@ class Result:
         runs = made.pop("runs")
         return cls(
             **{**made, "basis": Basis(**made["basis"])},
-            runs=None if runs is None else Runs(**_runs(runs, made["history"].scalar)),
+            runs=None if runs is None else Runs(**runs_fields(runs, made["history"].scalar)),
         )
 
     def as_summary(self) -> Summary:
@@ -359,18 +375,6 @@ def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
         np.where(infinite, -np.inf, log - known),
         np.where(infinite, np.inf, log + known),
     )
-
-
-def _runs(said: dict[str, Any], scalar: bool) -> dict[str, Any]:
-    """Return the fields of `Runs` with arrays for vectors."""
-    if scalar:
-        return {name: tuple(x) if isinstance(x, list) else x for name, x in said.items()}
-    agreement = None if said["agreement"] is None else np.array(said["agreement"], float)
-    arrays: dict[str, Any] = {"agreement": agreement}
-    for name in ("values", "stderrs", "log_values", "log_stderrs"):
-        each = said[name]
-        arrays[name] = None if each is None else tuple([np.array(x, float) for x in each])
-    return {**said, "seeds": tuple(said["seeds"]), **arrays}
 
 
 def _summary(row: ArmRow) -> ArmSummary:

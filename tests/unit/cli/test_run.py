@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -194,10 +195,32 @@ def test_strata_have_weights(problem: Path) -> None:
     assert result_in(done.output).plan.table == "strata"
 
 
+def test_an_integrand_is_integrated_over_bounds_or_over_a_law(tmp_path: Path) -> None:
+    (tmp_path / "decay.py").write_text(
+        "import numpy as np\nfrom scipy import stats\n"
+        "def f(x):\n    return np.exp(-x.sum(axis=1))\n"
+        "law = [stats.expon()] * 2\n"
+    )
+    for over, value in (("[[0, inf], [0, 1]]", 1 - np.exp(-1)), ('"decay.py:law"', 0.25)):
+        path = tmp_path / "problem.toml"
+        path.write_text(f"[run]\ndraws = 100000\n[integrate]\npython = 'decay.py:f'\nover = {over}")
+        done = invoke("run", path, "--rtol", 1e-3, "--seed", 7, "--json")
+        assert done.exit_code == 0, done.stderr
+        result = result_in(done.output)
+        assert result.plan.table == "race"
+        assert abs(result.value / value - 1) < 1e-3
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("[arms", "is not TOML"),
+        ("[integrate]\nover = [0, 1]", "[integrate] has no python"),
+        ("[integrate]\npython = 'math:exp'", "[integrate] has no over"),
+        ("integrate = 3", "[integrate] must be a section"),
+        ("[integrate]\npython = 'math:exp'\nover = [1, 0]", "reversed bounds (1, 0)"),
+        ("[integrate]\npython = 3\nover = [0, 1]", "python must be a text, got 3"),
+        ("[integrate]\npython = 'math:exp'\novr = [0, 1]", "did you mean 'over'?"),
         ("", "must have one of the sections [arms]"),
         ("[arm.x]\ncommand = 'x'", "unknown section 'arm': did you mean 'arms'?"),
         ("arms = 3", "[arms] must have a section for every arm"),

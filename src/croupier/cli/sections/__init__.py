@@ -46,6 +46,7 @@ class Section:
 #: The sections by their titles: the module of each, with a `SECTION`.
 SECTIONS: Final[dict[str, str]] = {
     "arms": "croupier.cli.sections.arms",
+    "integrate": "croupier.cli.sections.integrate",
     "strata": "croupier.cli.sections.strata",
 }
 

@@ -1,0 +1,64 @@
+"""croupier's evaluations and CPU time relative to those of other integrators."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+
+def ratios(rows: list[dict[str, str]], rtol: str) -> list[dict[str, Any]]:
+    """Return croupier's evaluations and CPU time relative to each peer, geometric means.
+
+    Only problems count that both solved: all runs reached the tolerance, and the median of the
+    true errors is at most three times the tolerance. `1 us` is the CPU time if an evaluation took a
+    microsecond more.
+    """
+    found = {(row["problem"], row["method"]): row for row in rows if row["rtol"] == rtol}
+    table = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        pairs = [
+            (ours, theirs)
+            for (name, other), theirs in found.items()
+            if other == method
+            and (ours := found.get((name, "croupier"))) is not None
+            and _solved(ours)
+            and _solved(theirs)
+        ]
+        own = [row for (_, other), row in found.items() if other == method]
+        reached = sum(int(row["reached"]) for row in own)
+        if not own:
+            continue
+        table.append(
+            {
+                "method": method,
+                "rtol": rtol,
+                "problems": len(pairs),
+                "solved": f"{reached}/{sum(int(row['runs']) for row in own)}",
+                "evaluations": _mean(pairs, "evaluations"),
+                "CPU time": _mean(pairs, "seconds"),
+                "1 us": _mean(pairs, "seconds", 1e-6),
+                "most": max((float(a["evaluations"]) / float(b["evaluations"]) for a, b in pairs),
+                            default=math.nan),
+                "covered": sum(int(row["covered"]) for row in own) / max(reached, 1),
+            }
+        )  # fmt: skip
+    return table
+
+
+def _solved(row: dict[str, str]) -> bool:
+    if row["runs"] != row["reached"]:
+        return False
+    return float(row["true error"]) <= 3 * float(row["rtol"])
+
+
+def _mean(
+    pairs: list[tuple[dict[str, str], dict[str, str]]], column: str, each: float = 0.0
+) -> float:
+    """Return the geometric mean of ratios of a column, plus a time for each evaluation."""
+    if not pairs:
+        return math.nan
+
+    def size(row: dict[str, str]) -> float:
+        return max(float(row[column]) + each * float(row["evaluations"]), 1e-5)
+
+    return math.exp(sum(math.log(size(a) / size(b)) for a, b in pairs) / len(pairs))

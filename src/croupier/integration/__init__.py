@@ -1,0 +1,1 @@
+"""Integration: one integrand in, a race of randomised nets out."""

@@ -1,0 +1,125 @@
+"""Challengers: the families that are fitted to the evaluations, and the pool they are fitted to."""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from croupier.data.draws import Floats
+from croupier.data.plan import Plan
+from croupier.errors import PlanError
+from croupier.integration.changes import Change, Identity, Rotated
+from croupier.integration.fits import fit_normal_mixture, fit_separable
+from croupier.integration.net_arm import Segment
+from croupier.integration.standing import Standing
+
+Ints: TypeAlias = NDArray[np.int64]
+
+__all__ = ["FITTED", "PLAIN", "Challengers"]
+
+#: The families without anything to fit, and those that are fitted.
+PLAIN: Final = ("identity", "principal")
+FITTED: Final = ("separable", "normal")
+
+#: A family is fitted again when the pool is this many times as large, and given up after so many
+#: failures.
+_GROWN: Final = 3
+_FAILURES: Final = 2
+
+#: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
+#: count: no fit needs them.
+_POINTS: Final = 2**15
+_NUMBERS: Final = 2**22
+
+
+class Challengers:
+    """The pool of evaluations with their points, and when each family is due."""
+
+    families = FITTED
+
+    def __init__(self, plan: Plan) -> None:
+        settings = plan.settings
+        if not isinstance(settings.get("dimension"), int):
+            raise PlanError("a race needs settings={'dimension': d}: use cr.integrate")
+        self._dimension: int = settings["dimension"]
+        rotation = settings.get("rotation")
+        self._rotation = None if rotation is None else np.array(rotation, float)
+        self._most = int(np.clip(_NUMBERS // self._dimension, 2**12, _POINTS))
+        self._size = 0
+        self._pool: list[tuple[Segment, Ints, Floats]] = []
+        self._fitted: dict[str, int] = {}
+        self._failures = dict.fromkeys(FITTED, 0)
+
+    def plain(self, family: str) -> Change:
+        """Return the change of a family that is not fitted."""
+        if family == "principal":
+            assert self._rotation is not None
+            return Rotated(self._rotation)
+        return Identity()
+
+    @property
+    def open(self) -> bool:
+        """Whether the values of the next stage shall be kept for a fit."""
+        return self._size < self._most
+
+    def add(self, segment: Segment, at: Ints, values: Floats) -> None:
+        """Take the values of a segment that are not 0; `at` has the numbers of their points."""
+        self._pool.append((segment, at, values))
+        self._size += len(values)
+
+    def due(self) -> list[str]:
+        """Return the families that may challenge now, the one that waited longest first."""
+        ready = [
+            family
+            for family in FITTED
+            if self._failures[family] < _FAILURES
+            and self._size >= _GROWN * self._fitted.get(family, 0)
+        ]
+        return sorted(ready, key=lambda family: self._fitted.get(family, 0))
+
+    def judged(self, family: str, stays: bool) -> None:
+        """Note whether the last challenger of a family stayed in the race."""
+        self._failures[family] = 0 if stays else self._failures[family] + 1
+
+    def fit(self, family: str, standing: Standing) -> Change | None:
+        """Fit a family to the pool; None if too little is known."""
+        pool = [part for part in self._pool if len(part[1])]
+        if not pool:
+            return None
+        moved = [part.change.move(part.points(self._dimension)[at]) for part, at, _ in pool]
+        jacs = [
+            np.ones(len(at)) if where.jac is None else where.jac
+            for where, (_, at, _) in zip(moved, pool, strict=True)
+        ]
+        jac, values = np.concatenate(jacs), np.concatenate([values for *_, values in pool])
+        size = _size_of(values) / jac
+        change: Change | None
+        if family == "normal":
+            change = fit_normal_mixture(np.concatenate([m.normal for m in moved]), size, jac)
+        elif self._rotation is not None and _rotated_is_better(standing):
+            z = np.concatenate([m.normal for m in moved]) @ self._rotation
+            change = fit_separable(ndtr(z), size, jac, self._rotation)
+        else:
+            change = fit_separable(np.concatenate([m.cube for m in moved]), size, jac)
+        if change is not None:
+            self._fitted[family] = self._size
+        return change
+
+
+def _rotated_is_better(standing: Standing) -> bool:
+    """Tell whether the principal components have a smaller variance than the plain axes."""
+    pairs = zip(standing.runners, standing.models, strict=True)
+    models = {runner.family: model for runner, model in pairs if runner.family in PLAIN}
+    n = max(runner.n for runner in standing.runners if runner.family in PLAIN)
+    return models["principal"].at(n) <= models["identity"].at(n)
+
+
+def _size_of(values: Floats) -> Floats:
+    """Return one size for every row: the root of the sum of squares, each component scaled."""
+    largest = np.abs(values).max(axis=0)
+    scaled = values / np.where(largest > 0, largest, 1.0)
+    power = np.square(scaled).mean(axis=0)
+    return np.asarray(np.sqrt((np.square(scaled) / np.where(power > 0, power, 1.0)).sum(axis=1)))

@@ -1,0 +1,113 @@
+"""Fits of changes of variables to the evaluations so far."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.integration.changes import NormalMixture, Separable
+
+__all__ = ["fit_normal_mixture", "fit_separable"]
+
+#: One bin for so many points, and the least and the largest number of bins of an axis.
+_POINTS_PER_BIN: Final = 32
+_BINS: Final = (8, 128)
+
+_PASSES: Final = 6
+_DAMPING: Final = 0.8
+
+#: A fitted normal is wider than the points by this factor of the variance.
+_WIDER: Final = 1.1
+
+
+def fit_separable(
+    u: Floats, size: Floats, jac: Floats, rotation: Floats | None = None
+) -> Separable | None:
+    """Return the separable density of VEGAS for points u (n, d) with |g| = `size`.
+
+    In every pass each axis gets bins of equal contributions to the integral of g^2/density,
+    smoothed and damped (Lepage, Journal of Computational Physics 27, 1978, and 439, 2021, section
+    2). The points come from any density with weights jac = 1/density. A part of min(.1, .5/d) of
+    every axis stays uniform. None means that every value is 0.
+    """
+    d, bins = u.shape[1], int(np.clip(len(u) // _POINTS_PER_BIN, *_BINS))
+    largest = float(size.max(initial=0.0))
+    if not largest > 0:
+        return None
+    weight = np.square(size / largest) * jac
+    used = weight > 0
+    weight, columns = weight[used], np.ascontiguousarray(u[used].T)
+    edges = np.tile(np.linspace(0.0, 1.0, bins + 1), (d, 1))
+    shares = np.arange(bins + 1) / bins
+    for _ in range(_PASSES):
+        log_J, places = np.zeros(len(weight)), []
+        for j in range(d):
+            at = np.searchsorted(edges[j], columns[j], side="right") - 1
+            at = np.clip(at, 0, bins - 1)
+            log_J += np.log(bins * np.diff(edges[j]))[at]
+            places.append(at)
+        now = weight * np.exp(log_J - log_J.max())
+        for j in range(d):
+            h = _damped(np.bincount(places[j], now, bins).astype(float, copy=False))
+            total = np.concatenate(((0.0,), np.cumsum(h)))
+            edges[j, 1:-1] = np.interp(shares[1:-1] * total[-1], total, edges[j])
+        edges = _increasing(edges)
+    uniform = min(0.1, 0.5 / d)
+    return Separable(edges, (1 - uniform) * _at_edges(edges) + uniform, rotation)
+
+
+def _at_edges(edges: Floats) -> Floats:
+    """Return a continuous density at the edges of bins of equal probability, with integral 1."""
+    widths = np.diff(edges)
+    bins = widths.shape[1]
+    inner = 2 / (widths[:, 1:] + widths[:, :-1])
+    density = np.column_stack((1 / widths[:, :1], inner, 1 / widths[:, -1:])) / bins
+    total = (widths * (density[:, 1:] + density[:, :-1]) / 2).sum(axis=1, keepdims=True)
+    return np.asarray(density / total)
+
+
+def _damped(h: Floats) -> Floats:
+    """Smooth a histogram twice by (1, 6, 1)/8, and damp it: ((h - 1)/log h)^0.8."""
+    for _ in range(2):
+        padded = np.concatenate((h[:1], h, h[-1:]))
+        h = (padded[:-2] + 6 * h + padded[2:]) / 8
+    h = np.clip(h / h.sum(), 1e-30, 1 - 1e-12)
+    return np.asarray(((h - 1) / np.log(h)) ** _DAMPING)
+
+
+def _increasing(edges: Floats) -> Floats:
+    """Keep a least width for every bin, so that no density is infinite."""
+    widths = np.maximum(np.diff(edges), 1e-12)
+    widths /= widths.sum(axis=1, keepdims=True)
+    edges[:, 1:] = np.cumsum(widths, axis=1)
+    edges[:, -1] = 1.0
+    return edges
+
+
+def fit_normal_mixture(z: Floats, size: Floats, jac: Floats) -> NormalMixture | None:
+    """Return the normal mixture with the |g| jac-weighted moments of normal points z (n, d).
+
+    The covariance is shrunk to its diagonal by (d + 2)/ESS, where ESS is the effective number of
+    points. None means that too few points have a weight.
+    """
+    weight = size * jac
+    total = float(weight.sum())
+    if not total > 0 or not np.isfinite(total):
+        return None
+    w, d = weight / total, z.shape[1]
+    effective = 1 / float(np.square(w).sum())
+    mean = w @ z
+    away = z - mean
+    covariance = (away * w[:, None]).T @ away
+    each = np.diag(covariance).copy()
+    if effective < 2 or not (each > 1e-12).all():
+        return None
+    shrunk = min(1.0, (d + 2) / effective)
+    covariance = (1 - shrunk) * covariance + shrunk * np.diag(each)
+    try:
+        root = np.linalg.cholesky(_WIDER * covariance)
+    except np.linalg.LinAlgError:
+        return None
+    return NormalMixture(mean, root)

@@ -1,0 +1,76 @@
+"""The arm of a family of nets, and the segment of its nets that a batch evaluates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from croupier.arms.domain import Domain
+from croupier.arms.integrand import Integrand, weighted_values
+from croupier.data.draws import Draws, Floats
+from croupier.integration.changes import Change
+from croupier.integration.nets import net_points
+
+__all__ = ["NetArm", "Segment"]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
+
+    `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
+    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
+    """
+
+    seed: int
+    runner: int
+    change: Change
+    stage: tuple[int, int]
+    net: int
+    nets: int
+    start: int
+    count: int
+    rest: bool = False
+    kept: bool = True
+
+    def points(self, dimension: int) -> Floats:
+        """Return the points of the nets, one net after the other."""
+        d = dimension + self.change.more
+        parts = [
+            net_points(self.seed, self.runner, net, d, self.start, self.count)
+            for net in range(self.net, self.net + self.nets)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def record(self) -> dict[str, Any]:
+        """Return what a stored outcome needs to be told again."""
+        return {
+            "runner": self.runner, "stage": self.stage, "net": self.net, "nets": self.nets,
+            "start": self.start, "rest": self.rest, "kept": self.kept,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetArm:
+    """The arm of a family: the values f(x) weight at the points of a segment."""
+
+    integrand: Integrand
+    domain: Domain
+    name: str
+
+    def draw(self, rng: np.random.Generator, size: int, state: Segment) -> Draws:
+        """Evaluate a segment; `extra` has the sums of its nets."""
+        moved = state.change.move(state.points(self.domain.dimension))
+        values = weighted_values(self.integrand, self.domain, moved, self.name)
+        columns = values.reshape(size, -1)
+        extra = state.record() | {
+            "sums": columns.reshape(state.nets, -1, columns.shape[1]).sum(axis=1),
+            "absolute": np.abs(columns).sum(axis=0),
+            "squares": np.square(columns).sum(axis=0),
+        }
+        if state.kept:
+            at = np.flatnonzero(columns.any(axis=1))
+            extra |= {"at": at, "values": columns[at]}
+        return Draws(values, None, extra)

@@ -1,0 +1,394 @@
+"""Race: the table of one integrand. Families of randomised nets race to the wanted error.
+
+A runner is R scrambled Sobol sequences under one change of variables; its nets are doubled in
+place. Batches come in stages: when a whole stage was told, the next one is planned. So the result
+does not depend on the workers or on the order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+
+from croupier.data.draws import Batch, Outcome
+from croupier.data.history import Curve
+from croupier.data.plan import Plan
+from croupier.data.scale import Scale
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.intervals import Interval, StudentNets
+from croupier.integration.challengers import PLAIN, Challengers
+from croupier.integration.net_arm import Segment
+from croupier.integration.nets import BITS
+from croupier.integration.race_warnings import race_warnings
+from croupier.integration.runner import NETS_EACH, Runner
+from croupier.integration.standing import TRUSTED, Standing, kept, next_runner, standing_of
+from croupier.results.make_result import result_of, untested
+from croupier.results.result import Result
+from croupier.seeds import POLICY, stream
+from croupier.tables.aim import Aim
+from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.books import Books
+from croupier.tables.tickets import Tickets
+
+__all__ = ["FIRST", "Race"]
+
+#: The points of each net in its first stage, and those it needs before a tolerance may stop.
+FIRST: Final = 16
+_ENOUGH: Final = 32
+
+#: The largest number of evaluations in one batch; a batch is one call of the integrand.
+LARGEST: Final = 8192
+
+#: A family without a fit gets at least this part of the leader's points until it can be trusted.
+_LATE: Final = 8
+
+#: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
+_SMALLEST: Final = 1 / 8
+
+
+class Race:
+    """Deals evaluations to families of nets, and takes the estimate of the leading one.
+
+    The plan's settings are ``{"dimension": d, "rotation": the principal components, or None}``. Its
+    names are the families: "identity", "principal", "separable", "normal".
+    """
+
+    def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
+        self.plan = plan
+        self._interval = StudentNets()
+        self.tickets = Tickets(plan.width)
+        self.aim = Aim()
+        self._books = Books(plan)
+        self._challengers = Challengers(plan)
+        self.runners: list[Runner] = []
+        self._stage: tuple[Runner, int, int] | None = None
+        self._queue: deque[Segment] = deque()
+        self._untold = 0
+        self._rested = 0
+        self._standing: Standing | None = None
+        self._looks: list[tuple[int, Pooled]] = []
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made: always from the spread of the nets."""
+        return self._interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        """Keep the interval of nets: no other one fits their few means."""
+
+    # -- ask
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
+        """Return the next batch, within the budget that is left after everything told so far.
+
+        None means: wait until the rest of the stage is told, or nothing is left.
+        """
+        self.tickets.check_room()
+        if cost_left is not None and cost_left <= 0 and self.tickets.asked:
+            return None
+        left = None if draws_left is None else self.tickets.draws_left(draws_left)
+        if left is not None and left <= 0:
+            return None
+        if not self._queue:
+            if self.tickets.waiting:
+                return None
+            affordable = self._affordable(left, cost_left)
+            if not self._plan_stage(affordable):
+                return None if left is None or affordable < left else self._ask_rest(left)
+        segment = self._queue[0]
+        if left is not None and segment.nets * segment.count > left:
+            return self._ask_rest(left)
+        return self._put_out(self._queue.popleft())
+
+    def _affordable(self, left: int | None, cost_left: float | None) -> float:
+        """Return how many evaluations the budget buys."""
+        buys = np.inf if left is None else float(left)
+        ledger = self._books.ledger
+        if cost_left is not None and ledger.draws:
+            buys = min(buys, cost_left / (ledger.spent / ledger.draws))
+        return buys
+
+    def _put_out(self, segment: Segment) -> Batch:
+        name = self.runners[segment.runner].family
+        size = segment.nets * segment.count
+        batch = Batch(self.tickets.asked, name, size, self.plan.seed, max(size, LARGEST), segment)
+        return self.tickets.put_out(batch)
+
+    def _ask_rest(self, left: int) -> Batch:
+        """Use up evaluations that are too few for a stage. They are not part of the estimate."""
+        if not self.runners:
+            self._open("identity")
+        runner = self.runners[0] if self._standing is None else self._standing.leader
+        count = min(left, LARGEST)
+        start = runner.n + self._rested
+        self._rested += count
+        return self._put_out(self._segment(runner, (start, start), 0, 1, start, count, rest=True))
+
+    def _segment(
+        self, runner: Runner, stage: tuple[int, int], net: int, nets: int, start: int, count: int,
+        *, rest: bool = False,
+    ) -> Segment:  # fmt: skip
+        kept = not rest and self._challengers.open
+        return Segment(
+            self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest, kept
+        )
+
+    # -- stages
+
+    def _plan_stage(self, affordable: float) -> bool:
+        """Plan the next stage from everything told so far; False if the budget is too small."""
+        each = affordable / NETS_EACH
+        first = [name for name in self.plan.names if name in PLAIN]
+        if len(self.runners) < len(first):
+            missing = len(first) - len(self.runners)
+            size = _power(min(FIRST, each / missing))
+            if size < 1:
+                return False
+            self._begin(self._open(first[len(self.runners)]), 0, size)
+            return True
+        standing = self._standing
+        assert standing is not None
+        leader = standing.leader
+        if (late := self._late(standing)) is not None and late.n <= each:
+            self._begin(late, late.n, 2 * late.n)
+            return True
+        size = max(FIRST, _power(leader.n / 4))
+        if size <= each / 2:
+            challenger = self._challenger(standing, size)
+            if challenger is not None:
+                self._begin(challenger, 0, size)
+                return True
+        rng = stream(self.plan.seed, POLICY, self.tickets.asked)
+        runner = next_runner(standing, self._needed(), rng)
+        for one in (runner, leader):
+            stop = 2 * _power(one.n)
+            if stop - one.n <= each and stop <= 2**BITS:
+                self._begin(one, one.n, stop)
+                return True
+        more = min(_power(min(each, leader.n)), leader.n & -leader.n)
+        if more < max(_SMALLEST * leader.n, 1):
+            return False
+        self._begin(leader, leader.n, leader.n + more)
+        return True
+
+    def _late(self, standing: Standing) -> Runner | None:
+        """Return a family without a fit that is too small to be trusted, or None.
+
+        If there is more than one, all of them must be seen, up to an eighth of the leader.
+        """
+        plain = [runner for runner in self.runners if runner.family in PLAIN]
+        for runner in plain:
+            small = _LATE * 2 * runner.n <= standing.leader.n and runner.n & (runner.n - 1) == 0
+            if len(plain) > 1 and small and runner.effective < TRUSTED:
+                return runner
+        return None
+
+    def _needed(self) -> float:
+        """Return the leader's half-width relative to the wanted one; infinite without a wish."""
+        if not self.aim.given:
+            return np.inf
+        seen = self._estimate(self._looks[-1][1])
+        wanted = np.broadcast_to(self.aim.wanted(seen.value), seen.half_width.shape)
+        ratio = np.divide(seen.half_width, wanted, out=np.full(wanted.shape, np.inf),
+                          where=wanted > 0)  # fmt: skip
+        return float(np.where(np.isnan(ratio), np.inf, ratio).max())
+
+    def _challenger(self, standing: Standing, size: int) -> Runner | None:
+        """Open a challenger, if the first stages of all of them cost at most half of the leader."""
+        tried = sum(r.sizes[0][0] for r in self.runners if r.family not in PLAIN)
+        if 2 * (tried + size) > standing.leader.n or not standing.leader.raw.any():
+            return None  # a constant needs no challenger
+        for family in self._challengers.due():
+            change = self._challengers.fit(family, standing)
+            if change is not None:
+                return self._open(family, change)
+        return None
+
+    def _open(self, family: str, change: Any = None) -> Runner:
+        change = self._challengers.plain(family) if change is None else change
+        runner = Runner(len(self.runners), family, change)
+        self.runners.append(runner)
+        return runner
+
+    def _begin(self, runner: Runner, start: int, stop: int) -> None:
+        """Divide a stage into batches: whole nets, or parts of one net."""
+        self._stage, self._rested = (runner, start, stop), 0
+        count, nets = stop - start, NETS_EACH
+        busy = NETS_EACH if self.plan.unit == "seconds" and not self.tickets.asked else 1
+        while nets > 1 and (
+            nets * max(busy, self.plan.width) > NETS_EACH or nets * count > LARGEST
+        ):
+            nets //= 2
+        for net in range(0, NETS_EACH, nets):
+            for first in range(start, stop, LARGEST):
+                part = min(LARGEST, stop - first)
+                self._queue.append(self._segment(runner, (start, stop), net, nets, first, part))
+        self._untold = len(self._queue)
+
+    # -- tell
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
+        self.tickets.arrive(outcome)
+        for told in self.tickets.in_order():
+            self._books.add(told)
+            (extra,) = told.extra["arm"]
+            if extra["rest"]:
+                continue
+            runner = self.runners[extra["runner"]]
+            runner.add(extra, told.size)
+            if extra["kept"]:
+                where = extra["net"], extra["nets"], extra["start"], told.size // extra["nets"]
+                segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
+                self._challengers.add(segment, extra["at"], extra["values"])
+            self._untold -= 1
+            if not self._untold:
+                self._end_stage()
+
+    def _end_stage(self) -> None:
+        assert self._stage is not None
+        runner, start, stop = self._stage
+        runner.complete(stop)
+        if start == 0 and runner.family in self._challengers.families:
+            assert self._standing is not None
+            stays = kept(runner, self._standing)
+            runner.closed = not stays
+            self._challengers.judged(runner.family, stays)
+        self._stage = None
+        self._standing = standing_of(self.runners)
+        self._looks.append((len(self._books.history), self._pooled()))
+
+    def ask_again(self, outcome: Outcome) -> Batch | None:
+        """Return the batch of a stored outcome; None before its stage has started."""
+        self.tickets.check_next(outcome, self._books.index)
+        (extra,) = outcome.extra["arm"]
+        number, (start, stop) = extra["runner"], extra["stage"]
+        if extra["rest"]:
+            if number == len(self.runners):
+                self._open(outcome.arm)
+            self._rested += outcome.size
+            runner = self.runners[number]
+            return self._put_out(
+                self._segment(runner, (start, stop), 0, 1, extra["start"], outcome.size, rest=True)
+            )
+        if not self._queue:
+            if self.tickets.waiting:
+                return None
+            self._begin(self._reopened(number, outcome), start, stop)
+        segment = self._queue.popleft()
+        if (segment.runner, segment.net, segment.start) != (number, extra["net"], extra["start"]):
+            raise PlanError(f"ticket {outcome.ticket} does not belong to this race of nets")
+        return self._put_out(segment)
+
+    def _reopened(self, number: int, outcome: Outcome) -> Runner:
+        if number < len(self.runners):
+            return self.runners[number]
+        if outcome.arm not in self._challengers.families:
+            return self._open(outcome.arm)
+        assert self._standing is not None
+        change = self._challengers.fit(outcome.arm, self._standing)
+        if change is None:
+            raise PlanError(f"ticket {outcome.ticket} has a family that cannot be fitted")
+        return self._open(outcome.arm, change)
+
+    # -- what is known
+
+    def _pooled(self) -> Pooled:
+        """Return the leader's estimate; before a stage is complete, that of its complete nets."""
+        names, standing = self.plan.names, self._standing
+        runner = self.runners[0] if standing is None else standing.leader
+        means = runner.incomplete() if standing is None else runner.means
+        mean, nets = means.mean(axis=0), len(means)
+        if standing is not None:
+            variance = standing.variance
+        else:
+            variance = means.var(axis=0, ddof=1) / nets if nets > 1 else np.zeros_like(mean)
+        weights = np.zeros((len(names), len(mean)))
+        weights[names.index(runner.family)] = 1.0
+        return Pooled(
+            mean=mean,
+            variance=variance,
+            df=np.full(len(mean), max(nets - 1.0, 1.0)),
+            varies=variance > 0,
+            weights=weights,
+            draws=float(self._books.ledger.draws),
+            covariance=(means - mean).T @ (means - mean) if nets > 1 else None,
+        )
+
+    def _estimate(self, pooled: Pooled) -> Estimate:
+        m = len(pooled.mean)
+        scale = Scale(np.zeros(m), np.zeros(m, np.int64))
+        return estimate_of(self.plan, scale, pooled, self._interval)
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands; its estimate is the one at the end of the last stage."""
+        told, ended = self.tickets.told, self._stage is None
+
+        def look() -> Look:
+            if told != self.tickets.told:
+                raise PlanError(
+                    f"progress at ticket {told} is out of date: read it before the next tell"
+                )
+            if not told:
+                raise PlanError("nothing has been told yet: there is no estimate")
+            pooled, standing = self._last(), self._standing
+            ready = standing is not None and standing.trusted and standing.leader.n >= _ENOUGH
+            ready = ready and ended and self._interval.ready(pooled)
+            seen = self._estimate(pooled)
+            return Look.of(seen, ready=ready, scalar=self._books.history.scalar)
+
+        return self._books.progress(told, seconds, look)
+
+    def _last(self) -> Pooled:
+        if self._looks:
+            return self._looks[-1][1]
+        if any(runner.started for runner in self.runners):
+            return self._pooled()
+        return self._nothing()
+
+    def _nothing(self) -> Pooled:
+        """Return the estimate of a run whose draws were too few for a net."""
+        m = self._books.ledger.mean.shape[1]
+        weights = np.zeros((len(self.plan.names), m))
+        weights[0] = 1.0
+        no = np.zeros(m)
+        return Pooled(no + np.nan, no, no + 1, no > 1, weights, float(self._books.ledger.draws))
+
+    def result(self) -> Result:
+        """Return the result from everything told so far."""
+        ledger, history = self._books.with_early(self.tickets.early)
+        pooled = self._last()
+        if self._looks:
+            pooled = pooled._replace(draws=float(ledger.draws))
+        seen = self._estimate(pooled)
+        looks = [(rows, self._estimate(then)) for rows, then in self._looks]
+        looks = looks or [(len(history), seen)]
+        column: Any = 0 if history.scalar else slice(None)
+        history.looks = Curve(
+            np.array([rows - 1 for rows, _ in looks]),
+            np.array([then.value[column] for _, then in looks]),
+            np.array([then.half_width[column] for _, then in looks]),
+        )
+        return result_of(
+            self.plan,
+            ledger,
+            seen,
+            history,
+            warnings=[*race_warnings(self._standing, pooled), *self.tickets.missing()],
+            agreement=untested(len(pooled.mean)),
+            meaning=kind_of(self.plan.table).rows,
+        )
+
+
+def _power(number: float) -> int:
+    """Return the largest power of two that is not larger; 0 below 1.
+
+    >>> _power(0.5), _power(1), _power(100.0)
+    (0, 1, 64)
+    """
+    return 1 << (int(number).bit_length() - 1) if number >= 1 else 0

@@ -1,0 +1,148 @@
+"""The standing of a race: who leads, with which error, and who is worth playing next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.integration.runner import NETS_EACH, Model, Runner
+
+__all__ = ["TRUSTED", "Standing", "kept", "next_runner", "standing_of"]
+
+#: A runner with fewer effective points may have missed the mass of the integrand.
+TRUSTED: Final = 30.0
+
+#: No play is planned for an error below this share of the leader's.
+_FARTHEST: Final = 8.0
+
+#: A challenger is kept if its variance is smaller by this factor at the same number of points.
+_BETTER: Final = 1.3
+
+
+class Standing(NamedTuple):
+    """Where the race stands.
+
+    `variance` is the variance of the leader's mean, per component. `score` and `models` belong to
+    `runners`: the weighted variance now, and the model of how it falls. `trusted` says whether the
+    leader has seen enough of the integrand. `doubt` is the factor by which the other runners make
+    the leader's error longer.
+    """
+
+    leader: Runner
+    variance: Floats
+    runners: tuple[Runner, ...]
+    score: tuple[float, ...]
+    models: tuple[Model, ...]
+    trusted: bool
+    doubt: float
+
+
+def standing_of(runners: Sequence[Runner]) -> Standing | None:
+    """Return the standing of the runners that have a complete stage; None if none has."""
+    running = [runner for runner in runners if runner.n]
+    if not running:
+        return None
+    spread = running[0].spread()
+    weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    if not weights.any():
+        weights = np.ones_like(spread)
+    trusted = [r for r in running if r.effective >= TRUSTED and not r.closed]
+    guarded = _guarded(trusted, weights)
+    models, variances, scores = [], [], []
+    for runner in running:
+        model = runner.model(weights)
+        raw = guarded.get(runner.number, runner.raw)
+        own = float((weights * runner.raw).max())
+        longer = max(model.at(runner.n) / own, 1.0) if own > 0 else 1.0
+        variance = np.maximum(raw, runner.raw * longer)
+        models.append(model)
+        variances.append(variance)
+        scores.append(float((weights * variance).max()))
+    able = [k for k, runner in enumerate(running) if runner in trusted]
+    varied = [k for k in able if (running[k].raw > 0).any()]
+    if varied or able:
+        best = min(varied or able, key=lambda k: scores[k])
+    else:
+        open_ones = [k for k, runner in enumerate(running) if not runner.closed]
+        best = max(open_ones, key=lambda k: running[k].effective)
+    leader = running[best]
+    raw_score = float((weights * leader.raw).max())
+    return Standing(
+        leader, variances[best], tuple(running), tuple(scores), tuple(models), bool(able),
+        float((weights * guarded.get(leader.number, leader.raw)).max()) / raw_score
+        if raw_score > 0 else 1.0,
+    )  # fmt: skip
+
+
+def _guarded(trusted: Sequence[Runner], weights: Floats) -> dict[int, Floats]:
+    """Return the variances of the runners, none smaller than its disagreement with the others.
+
+    All runners share one mean. They are visited in descending variance, with A = sum 1/V and
+    M = sum x/V over those visited: V >= max(|x - M/A| - 2/sqrt(A), 0)^2/4.
+    """
+    found: dict[int, Floats] = {}
+    A = M = np.zeros_like(weights)
+    for runner in sorted(trusted, key=lambda r: -float((weights * r.raw).max())):
+        V, x = runner.raw, runner.mean
+        seen = A > 0
+        centre = np.divide(M, A, out=np.zeros_like(A), where=seen)
+        error = np.divide(1.0, np.sqrt(A), out=np.zeros_like(A), where=seen)
+        off = np.where(seen, np.maximum(np.abs(x - centre) - 2 * error, 0.0), 0.0)
+        V = np.maximum(V, np.square(off) / 4)
+        found[runner.number] = V
+        precision = np.divide(1.0, V, out=np.zeros_like(V), where=V > 0)
+        A, M = A + precision, M + precision * x
+    return found
+
+
+def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> Runner:
+    """Return the runner with the least predicted work to the wanted error.
+
+    `needed` is the leader's error divided by the wanted one, infinite without a tolerance. The
+    work is max(points, points ((m/tau^2)^(1/a) - 1)), with m the variance by the model, drawn once
+    from its posterior, m 2df/chi2 with 2df degrees of freedom. If the others disagree with the
+    leader, the most precise of them is played: then it agrees, or takes the lead.
+    """
+    at = standing.runners.index(standing.leader)
+    if standing.doubt > 1 and (rivals := _rivals(standing)):
+        return min(rivals, key=lambda pair: pair[0])[1]
+    target = standing.score[at] / min(max(needed, 1.0), _FARTHEST) ** 2
+    df = 2 * (NETS_EACH - 1)
+    best, least = standing.leader, np.inf
+    for runner, model in zip(standing.runners, standing.models, strict=True):
+        m = model.at(runner.n) * df / float(rng.chisquare(df))
+        if runner.closed or (runner.effective < TRUSTED and runner is not standing.leader):
+            continue
+        growth = (m / target) ** (1 / model.a) - 1 if target > 0 else 1.0
+        work = max(float(runner.points), runner.points * growth)
+        if work < least:
+            best, least = runner, work
+    return best
+
+
+def _rivals(standing: Standing) -> list[tuple[float, Runner]]:
+    """Return the runners beside the leader that can be trusted, each after its score."""
+    return [
+        (score, runner)
+        for score, runner in zip(standing.score, standing.runners, strict=True)
+        if runner is not standing.leader and not runner.closed and runner.effective >= TRUSTED
+    ]
+
+
+def kept(challenger: Runner, before: Standing) -> bool:
+    """Tell whether a challenger stays: its variance is 1.3 times better at the same n.
+
+    If no runner can be trusted yet, the one that sees more of the integrand stays.
+    """
+    leader = before.leader
+    if not before.trusted:
+        mine, theirs = challenger.effective, leader.effective
+        return mine / challenger.points > _BETTER * theirs / max(leader.points, 1)
+    spread = before.runners[0].spread()
+    weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    theirs = before.models[before.runners.index(leader)].at(challenger.n)
+    mine = float((weights * challenger.raw).max())
+    return challenger.effective >= TRUSTED and _BETTER * mine <= theirs

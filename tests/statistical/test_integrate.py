@@ -1,0 +1,63 @@
+"""The race of nets covers as it says, is not biased, and beats plain draws by far."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+from benchmarks.peer_problems import Problem, problems
+
+PROBLEMS = {problem.name: problem for problem in problems()}
+SOME = ("discontinuous 5", "corner peak 5", "gaussian 10", "Asian 16", "call 12", "oscillatory 20")
+
+
+def run(problem: Problem, seed: int, **options: Any) -> cr.Result:
+    cube = [(0, 1)] * problem.dimension
+    return cr.integrate(problem.f, cube, rng=seed, progress=False, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(PROBLEMS))
+def test_the_value_of_a_problem_is_right(name: str) -> None:
+    problem = PROBLEMS[name]
+    result = run(problem, 7, draws=200_000)
+    assert abs(result.value - problem.value) < max(6 * result.stderr, 1e-12 * abs(problem.value))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOME)
+def test_a_stop_at_a_tolerance_covers(name: str) -> None:
+    problem, covered, off = PROBLEMS[name], 0, []
+    for seed in range(60):
+        result = run(problem, 3000 + seed, rtol=1e-2, draws=10**6)
+        assert result.stopped == "tolerance"
+        low, high = result.interval
+        covered += low <= problem.value <= high
+        off.append((result.value - problem.value) / result.stderr)
+    assert covered >= 51  # 85 %; below 51 has a chance of 0.3 % if it covers 95 %
+    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(60)
+
+
+def test_a_budget_without_a_tolerance_covers_and_is_not_biased() -> None:
+    problem, covered, off = PROBLEMS["product peak 5"], 0, []
+    for seed in range(60):
+        result = run(problem, 4000 + seed, draws=3000)
+        low, high = result.interval
+        covered += low <= problem.value <= high
+        off.append((result.value - problem.value) / result.stderr)
+    assert covered >= 51
+    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(60)
+
+
+@pytest.mark.slow
+def test_smooth_integrands_need_few_evaluations() -> None:
+    """A plain mean would need 3.8 (sd/(1e-3 value))^2 evaluations."""
+    for name, most in (("gaussian 5", 0.003), ("periodic 7", 0.01), ("Asian 16", 0.1)):
+        problem = PROBLEMS[name]
+        f = problem.f(np.random.default_rng(7).random((100_000, problem.dimension)))
+        plain = 3.84 * f.var() / (1e-3 * problem.value) ** 2
+        draws = np.median([run(problem, s, rtol=1e-3, draws=2e6).draws for s in range(5)])
+        assert draws < most * plain

@@ -1,0 +1,107 @@
+"""How f is called: at once or point by point, and what is said if it cannot be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+from croupier.arms.domain import domain_of
+from croupier.arms.integrand import integrand_of
+
+SQUARE = domain_of([(0, 1)] * 2)
+LINE = domain_of((0, 1))
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x: x.sum(axis=1), (4,)),
+        (lambda x: x.sum(axis=-1), (4,)),
+        (lambda x: x[:, 0] > 0.5, (4,)),
+        (lambda x: np.column_stack((x[:, 0], x[:, 1], x[:, 0])), (4, 3)),
+        (lambda x: list(x[:, 0]), (4,)),
+    ],
+)
+def test_a_function_of_all_points_is_called_once(f: Any, shape: tuple[int, ...]) -> None:
+    integrand = integrand_of(f, SQUARE)
+    assert integrand.at_once
+    assert integrand(np.full((4, 2), 0.25)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"),
+    [
+        (lambda x: x[0] * x[1], (4,)),
+        (lambda x: math.exp(x[0]), (4,)),
+        (lambda x: np.exp(-(x**2).sum()), (4,)),
+        (lambda x: np.array([x[0], x[1], 1.0]), (4, 3)),
+    ],
+)
+def test_a_function_of_one_point_is_wrapped_with_a_hint(f: Any, shape: tuple[int, ...]) -> None:
+    with pytest.warns(cr.CroupierWarning, match="one point at a time.*much faster"):
+        integrand = integrand_of(f, SQUARE)
+    assert not integrand.at_once
+    assert integrand(np.full((4, 2), 0.25)).shape == shape
+
+
+def test_functions_of_one_number_are_found_out() -> None:
+    assert integrand_of(lambda x: x**2, LINE)(np.array([[2.0], [3.0]])).tolist() == [4.0, 9.0]
+    with pytest.warns(cr.CroupierWarning, match="one point at a time"):
+        exp = integrand_of(math.exp, LINE)
+    assert exp(np.zeros((3, 1))).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_function_that_cannot_be_evaluated_says_why() -> None:
+    def broken(x: Any) -> Any:
+        raise KeyError("no such table")
+
+    with pytest.raises(cr.PlanError, match=r"f cannot be evaluated.*no such table.*One|one point"):
+        integrand_of(broken, SQUARE)
+    with pytest.raises(cr.PlanError, match="type complex128: return real numbers"):
+        integrand_of(lambda x: x.sum(axis=1) * 1j, SQUARE)
+    with pytest.raises(cr.PlanError, match="f must be a function of points"):
+        integrand_of(3.0, SQUARE)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("f", "message"),
+    [
+        (lambda x: np.where(x[:, 0] > 0.9, np.nan, 1.0), r"f is nan at the point \(0\.9"),
+        (lambda x: 1 / np.maximum(x[:, 0] - 0.5, 0), r"f is inf at the point"),
+    ],
+)
+def test_a_value_that_is_not_finite_names_the_point_and_the_way_out(f: Any, message: str) -> None:
+    with pytest.raises(cr.ArmError, match=message) as caught:
+        cr.integrate(f, [(0, 1)] * 2, draws=10_000, rng=7)
+    assert "return 0 there" in str(caught.value)
+    assert caught.value.ticket is not None
+
+
+def test_an_integrand_that_raises_late_ends_the_run_with_its_message(tmp_path: Any) -> None:
+    calls = []
+
+    def f(x: Any) -> Any:
+        calls.append(len(x))
+        if sum(calls) > 2000:
+            raise RuntimeError("out of licences")
+        return x.sum(axis=1) ** 8
+
+    store = tmp_path / "run.db"
+    with pytest.raises(cr.ArmError, match="out of licences"):
+        cr.integrate(f, [(0, 1)] * 2, draws=10_000, rng=7, store=store)
+    kept = cr.open_run(store).result()  # nothing is lost
+    assert kept.draws > 1000
+    assert kept.value == pytest.approx(1022 / 90, rel=0.01)
+
+
+def test_a_shape_that_changes_during_the_run_is_refused() -> None:
+    def f(x: Any) -> Any:
+        return x[:, 0] if len(x) < 200 else x[:, 0][:-1]
+
+    with pytest.raises(cr.ArmError, match=r"shape \(\d+,\) for \d+ points"):
+        cr.integrate(f, [(0, 1)] * 2, draws=10_000, rng=7)

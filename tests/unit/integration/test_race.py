@@ -1,0 +1,225 @@
+"""The race of nets: answers, stops, budgets, vectors, stores, workers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import croupier as cr
+from croupier.integration.fits import fit_normal_mixture, fit_separable
+from croupier.integration.nets import net_points
+from croupier.integration.runner import Runner
+
+CUBE = [(0, 1)] * 3
+
+
+def smooth(x: Any) -> Any:
+    return np.exp(-x.sum(axis=1))
+
+
+SMOOTH = (1 - np.exp(-1)) ** 3
+
+
+def peak(x: Any) -> Any:
+    return np.exp(-0.5 * np.square((x - 0.3) / 0.03).sum(axis=1))
+
+
+PEAK = (0.03 * np.sqrt(2 * np.pi)) ** 3
+
+
+def integrate(f: Any, over: Any, **options: Any) -> cr.Result:
+    return cr.integrate(f, over, **{"rng": 7, "progress": False, **options})
+
+
+def test_a_tolerance_stops_the_run_and_holds() -> None:
+    for rtol in (1e-2, 1e-4):
+        result = integrate(smooth, CUBE, rtol=rtol, draws=10**6)
+        assert result.stopped == "tolerance"
+        assert abs(result.value / SMOOTH - 1) < rtol
+        assert result.draws < 20_000
+    assert integrate(smooth, CUBE, atol=1e-3, draws=10**6).stopped == "tolerance"
+
+
+@pytest.mark.parametrize("draws", [16, 100, 128, 1000, 4097, 20_000])
+def test_draws_are_met_exactly(draws: int) -> None:
+    result = integrate(smooth, CUBE, draws=draws)
+    assert result.draws == draws
+    assert result.stopped == "draws"
+    assert abs(result.value - SMOOTH) < 6 * result.stderr
+    assert sum(row.draws for row in result.arms) == draws
+
+
+def test_a_narrow_peak_is_found_by_a_fitted_family() -> None:
+    result = integrate(peak, CUBE, rtol=1e-3, draws=10**6)
+    assert result.stopped == "tolerance"
+    assert abs(result.value / PEAK - 1) < 1e-3
+    assert result.arms["identity"].weight == 0
+
+
+def test_a_ridge_is_found_by_the_normal_family() -> None:
+    def ridge(z: Any) -> Any:
+        return np.exp(-0.5 * np.square((z.sum(axis=1) / 2 - 1) / 0.05))
+
+    result = integrate(ridge, [stats.norm()] * 4, rtol=1e-2, draws=10**6)
+    s2 = 1 + 0.05**2
+    assert result.value == pytest.approx(0.05 / np.sqrt(s2) * np.exp(-0.5 / s2), rel=1e-2)
+    assert result.arms["normal"].weight == 1
+
+
+def test_principal_components_lead_on_a_path() -> None:
+    steps = np.arange(1, 33) / 32
+    brownian = stats.multivariate_normal(np.zeros(32), np.minimum.outer(steps, steps))
+
+    def call(w: Any) -> Any:
+        return np.maximum(np.exp(0.3 * w - 0.045 * steps).mean(axis=1) - 1, 0)
+
+    result = integrate(call, brownian, rtol=1e-3, draws=10**6)
+    assert list(result.arms.keys())[:2] == ["identity", "principal"]
+    assert result.stopped == "tolerance"
+    assert result.arms["principal"].share > result.arms["identity"].share
+
+
+def test_several_integrals_share_their_points() -> None:
+    def f(x: Any) -> Any:
+        return np.column_stack((smooth(x), x[:, 0] ** 2, peak(x)))
+
+    result = integrate(f, CUBE, rtol=1e-2, draws=10**6, names=["decay", "square", "peak"])
+    assert result.value == pytest.approx([SMOOTH, 1 / 3, PEAK], rel=1e-2)
+    assert result.value.shape == result.stderr.shape == (3,)
+    assert result.stopped == "tolerance"
+    assert "square" in str(result)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
+    first, again = (integrate(peak, CUBE, draws=5000) for _ in range(2))
+    assert first.value == again.value
+    assert first.value != integrate(peak, CUBE, draws=5000, rng=8).value
+
+
+def test_workers_and_a_store_change_no_bit(tmp_path: Path) -> None:
+    alone = integrate(peak, CUBE, draws=30_000, width=4)
+    with ThreadPoolExecutor(2) as threads:
+        shared = integrate(peak, CUBE, draws=30_000, width=4, executor=threads)
+    stored = integrate(peak, CUBE, draws=30_000, width=4, store=tmp_path / "run.db")
+    assert alone.value == shared.value == stored.value
+    assert alone.stderr == shared.stderr == stored.stderr
+    assert cr.open_run(tmp_path / "run.db").result().value == alone.value
+
+
+def test_a_stored_run_goes_on_with_a_larger_budget_and_a_tighter_tolerance(tmp_path: Path) -> None:
+    store = tmp_path / "run.db"
+    short = integrate(peak, CUBE, draws=3000, store=store)
+    longer = integrate(peak, CUBE, draws=100_000, rtol=1e-3, store=store)
+    assert short.draws == 3000
+    assert longer.draws > 3000
+    assert longer.stopped == "tolerance"
+    assert abs(longer.value / PEAK - 1) < 2e-3
+
+
+def test_seconds_are_a_budget() -> None:
+    result = integrate(smooth, CUBE, seconds=0.2)
+    assert result.stopped == "seconds"
+    assert result.seconds < 5
+    assert abs(result.value - SMOOTH) < 1e-3
+
+
+def test_a_slow_integrand_keeps_its_deadline_and_has_an_answer() -> None:
+    import time
+
+    def slow(x: Any) -> Any:
+        time.sleep(0.01 * len(x))
+        return smooth(x)
+
+    result = integrate(slow, CUBE, seconds=0.8)  # 80 evaluations: not even the first stage
+    assert result.seconds < 2
+    assert 16 <= result.draws <= 112
+    assert abs(result.value - SMOOTH) < 0.1
+    assert any("no net is complete" in text for text in result.warnings)
+
+
+def test_a_constant_has_its_value_and_no_error_bar() -> None:
+    for constant in (0.0, 3.0):
+        with pytest.warns(cr.CroupierWarning, match="f seems to be constant"):
+            result = integrate(lambda x, c=constant: np.full(len(x), c), CUBE, rtol=0.1, draws=5000)
+        assert result.value == constant
+        assert result.stopped == "draws"
+        assert np.isinf(result.interval[1])
+
+
+def test_mass_that_hardly_any_point_sees_is_not_trusted() -> None:
+    def corner(x: Any) -> Any:
+        return (x < 0.03).all(axis=1) * 1.0  # 2.7e-5 of the cube
+
+    with pytest.warns(cr.CroupierWarning, match="effective points|constant"):
+        result = integrate(corner, CUBE, rtol=0.1, draws=2000)
+    assert result.stopped == "draws"
+
+
+def test_history_has_the_estimates_of_the_stages() -> None:
+    result = integrate(smooth, CUBE, draws=20_000)
+    assert result.history.at(20_000) == result.value
+    assert abs(result.history.at(300) - SMOOTH) > abs(result.value - SMOOTH)
+    assert np.isnan(result.history.at(100))  # no stage was complete
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"draws": 15}, "draws=15 is too small for 8 nets: give at least 16"),
+        ({"draws": 1000, "anytime": True}, "anytime=True is not possible for a race of nets"),
+        ({"draws": 1000, "interval": "guaranteed"}, "interval='guaranteed' is not possible"),
+        ({"cost": 10}, "an integrand reports no costs"),
+        ({"rtol": 1e-3}, "no budget"),
+        ({"draws": 1000, "rtoll": 1e-3}, "rtoll"),
+    ],
+)
+def test_what_a_race_cannot_do_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((cr.PlanError, TypeError), match=message):
+        cr.integrate(smooth, CUBE, **options)
+
+
+def test_points_of_a_net_do_not_depend_on_how_they_are_asked_for() -> None:
+    whole = net_points(7, 0, 3, 5, 0, 64)
+    parts = [net_points(7, 0, 3, 5, start, 16) for start in (0, 16, 48, 32)]
+    assert np.array_equal(whole, np.concatenate([parts[k] for k in (0, 1, 3, 2)]))
+    assert (whole > 0).all()
+    assert (whole < 1).all()
+    assert not np.array_equal(whole, net_points(7, 0, 4, 5, 0, 64))
+    assert not np.array_equal(whole, net_points(7, 1, 3, 5, 0, 64))
+
+
+def test_the_model_finds_the_rate_at_which_the_error_falls() -> None:
+    runner = Runner(0, "identity", None)  # type: ignore[arg-type]
+    runner.sizes = [(n, np.array([n**-3.0])) for n in (16, 32, 64, 128)]
+    model = runner.model(np.ones(1))
+    assert 2.2 < model.a < 3  # shrunk to 1.5
+    assert model.at(128) == pytest.approx(128**-3.0, rel=0.6)
+    runner.sizes = [(n, np.array([n**-0.2])) for n in (16, 32, 64, 128)]
+    assert runner.model(np.ones(1)).a == 1.0
+
+
+def test_a_separable_fit_puts_the_points_where_the_peak_is() -> None:
+    u = np.random.default_rng(7).random((4096, 2))
+    size = np.exp(-0.5 * np.square((u - [0.2, 0.7]) / 0.05).sum(axis=1))
+    change = fit_separable(u, size, np.ones(4096))
+    assert change is not None
+    moved = change.move(np.random.default_rng(8).random((10_000, 2)))
+    assert np.median(moved.cube, axis=0) == pytest.approx([0.2, 0.7], abs=0.03)
+    assert moved.jac is not None
+    assert moved.jac.max() <= 1 / 0.1**2 + 1e-9  # a tenth of every axis stays uniform
+    assert fit_separable(u, np.zeros(4096), np.ones(4096)) is None
+
+
+def test_a_normal_fit_has_the_weighted_moments() -> None:
+    z = np.random.default_rng(7).normal(size=(20_000, 2))
+    size = np.exp(z[:, 0])  # the tilted normal has the mean (1, 0)
+    change = fit_normal_mixture(z, size, np.ones(20_000))
+    assert change is not None
+    assert change.mean == pytest.approx([1, 0], abs=0.05)
+    assert change.root @ change.root.T == pytest.approx(1.1 * np.eye(2), abs=0.1)
+    assert fit_normal_mixture(z, np.zeros(20_000), np.ones(20_000)) is None

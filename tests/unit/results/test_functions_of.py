@@ -1,0 +1,93 @@
+"""Covariances and functions of several estimates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import croupier as cr
+
+MIX = np.array([[1.0, 0.0], [0.8, 0.6]])  # the covariance of the draws is MIX MIX'
+
+
+def pairs(spread: float) -> Any:
+    def draw(rng: np.random.Generator, size: int) -> Any:
+        return np.array([1.0, 2.0]) + spread * rng.normal(size=(size, 2)) @ MIX.T
+
+    return draw
+
+
+ARMS = {"rough": pairs(1.0), "fine": pairs(0.2)}
+
+
+def run(**options: Any) -> cr.Result:
+    given = {"draws": 10_000, "rng": 7, "keep_values": True, "progress": False}
+    return cr.estimate(ARMS, **{**given, **options})
+
+
+def test_the_covariance_has_the_errors_on_its_diagonal_and_the_draws_correlation() -> None:
+    result = run()
+    assert np.sqrt(np.diag(result.covariance)) == pytest.approx(result.stderr)
+    correlation = result.covariance[0, 1] / result.stderr.prod()
+    assert correlation == pytest.approx(0.8, abs=0.03)
+
+
+def test_strata_have_a_covariance_of_their_own_distances() -> None:
+    result = cr.stratify(ARMS, [0.5, 0.5], draws=10_000, rng=7, keep_values=True, progress=False)
+    assert np.sqrt(np.diag(result.covariance)) == pytest.approx(result.stderr)
+    assert result.covariance[0, 1] / result.stderr.prod() == pytest.approx(0.8, abs=0.03)
+
+
+def test_a_linear_function_has_its_exact_error() -> None:
+    result = run()
+    found = result.of(lambda a, b: 3 * a - b)
+    g = np.array([3.0, -1.0])
+    assert found.value == pytest.approx(3 * result.value[0] - result.value[1])
+    assert found.stderr == pytest.approx(np.sqrt(g @ result.covariance @ g), rel=1e-6)
+    low, high = found.interval
+    assert low < found.value < high
+    assert found.confidence == 0.95
+
+
+def test_the_function_of_one_component_is_the_component() -> None:
+    result = run()
+    first = result.of(lambda a, b: a)
+    assert first.stderr == pytest.approx(result.stderr[0])
+    assert first.interval == pytest.approx((result.interval[0][0], result.interval[1][0]))
+    wider = result.of(lambda a, b: a, confidence=0.99)
+    assert wider.interval[1] > first.interval[1]
+    scalar = cr.estimate({"one": lambda rng, n: rng.normal(2.0, 1.0, n)}, draws=1000, rng=7)
+    assert scalar.covariance.tolist() == [[pytest.approx(scalar.stderr**2)]]
+    assert scalar.of(lambda a: a**2).stderr == pytest.approx(2 * scalar.value * scalar.stderr)
+
+
+def test_a_function_may_return_several_numbers() -> None:
+    found = run().of(lambda a, b: np.array([a / b, a + b]))
+    assert found.value == pytest.approx([0.5, 3.0], abs=0.05)
+    assert found.stderr.shape == found.interval[0].shape == (2,)
+
+
+def test_what_is_not_known_is_refused_with_the_way_out() -> None:
+    with pytest.raises(cr.PlanError, match="give keep_values=True"):
+        _ = run(keep_values=False).covariance
+    with pytest.raises(cr.PlanError, match="not finite near the estimate"):
+        run().of(lambda a, b: np.inf)
+    with pytest.raises(cr.PlanError, match="confidence"):
+        run().of(lambda a, b: a, confidence=1.5)
+
+
+def test_a_race_knows_the_covariance_of_its_nets(tmp_path: Any) -> None:
+    def f(x: Any) -> Any:
+        s = np.exp(x.sum(axis=1))
+        return np.column_stack((s, 2 * s, x[:, 0]))
+
+    result = cr.integrate(f, [(0, 1)] * 3, draws=5000, rng=7, store=tmp_path / "run.db")
+    C = result.covariance
+    assert np.sqrt(np.diag(C)) == pytest.approx(result.stderr)
+    assert C[0, 1] == pytest.approx(2 * C[0, 0])
+    ratio = result.of(lambda a, b, c: b / a)
+    assert ratio.value == pytest.approx(2.0)
+    assert ratio.stderr < 1e-6 * result.stderr[0]
+    assert cr.open_run(tmp_path / "run.db").result().covariance.tolist() == C.tolist()
