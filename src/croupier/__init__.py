@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from croupier.estimates.guaranteed import Guaranteed
+    from croupier.rare.limit_probability import probability
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -71,6 +72,7 @@ __all__ = [
     "open_run",
     "play",
     "policies",
+    "probability",
     "scalar",
     "simulate",
     "simulator",
@@ -94,6 +96,7 @@ _HOMES = {
         "StoreError",
     ),
     "estimates.guaranteed": ("Guaranteed",),
+    "rare.limit_probability": ("probability",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),

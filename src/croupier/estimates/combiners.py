@@ -17,6 +17,7 @@ from croupier.checks import shares_of
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.errors import PlanError
+from croupier.estimates.few_hits import FewHits
 
 __all__ = [
     "COMBINERS",
@@ -173,7 +174,7 @@ class Pooled(NamedTuple):
 
     `variance` is q, and `df` are the effective degrees of freedom of q. `varies` says whether any
     arm with a weight has varied. If none has, nothing is known about the error. `shared` says
-    whether the arms share one mean; strata do not.
+    whether the arms share one mean; strata do not. `few` is known if the draws are rare events.
     """
 
     mean: Floats
@@ -183,6 +184,7 @@ class Pooled(NamedTuple):
     weights: Floats
     draws: float
     shared: bool = True
+    few: FewHits | None = None
 
 
 def _alone(ledger: Ledger, arm: int) -> Pooled:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -96,6 +96,8 @@ class Result:
     is log_value ± half-width/value. In other runs these are None. With ``log=True`` the ends of
     `interval` are the exponentials of the ends of `log_interval`, and `value`, `stderr` and
     `interval` are 0 or inf if they do not fit into a double.
+
+    `details` is what some tables add, as plain data. It is empty for most runs.
     """
 
     value: Any
@@ -117,6 +119,7 @@ class Result:
     log_value: Any = None
     log_stderr: Any = None
     log_interval: tuple[Any, Any] | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         logs = (self.log_value, self.log_stderr, *(self.log_interval or ()))

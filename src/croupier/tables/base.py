@@ -233,6 +233,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
     "strata": "croupier.tables.strata",
     "mixture": "croupier.importance.mixture_kind",
+    "probability": "croupier.rare.rare_kind",
 }
 
 
