@@ -78,6 +78,7 @@ class RareTable:
         self._position = 0
         self._buffer: list[dict[str, Any]] = []
         self._estimate: Epoch | None = None
+        self._rough = np.zeros(self._events)
         self._fitted_to = 0
         self._stopped = False
         self._failing: list[tuple[Floats, Floats]] = []
@@ -219,6 +220,7 @@ class RareTable:
         self._buffer = []
         if self._round.phase != "estimate":
             self._search.add(self._round, x, g, own)
+            self._rough = self._search.rough()
             return
         assert self._estimate is not None
         self._estimate.add(x, events_of(g), own)
@@ -265,7 +267,7 @@ class RareTable:
     # -- what is known
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; during the search, nothing is known about the error."""
+        """Return where the run stands; its estimate is the one at the end of the last round."""
         told = self.tickets.told
         ended = not self._buffer
 
@@ -279,7 +281,7 @@ class RareTable:
         return self._books.progress(told, seconds, look)
 
     def _seen(self) -> Estimate:
-        return self._as_estimate(self._pooled(self._buffer))
+        return self._as_estimate(self._pooled([]))
 
     def _with(self, extras: Sequence[Any]) -> Epoch | None:
         """Return the epoch with the draws of a round that is not complete."""
@@ -297,8 +299,7 @@ class RareTable:
         epoch = self._with(extras)
         if epoch is not None and len(epoch):
             return epoch.answer().pooled
-        found = self._search.rough() if len(self._search.x) else np.zeros(self._events)
-        return unknown(found, float(self._books.ledger.draws))
+        return unknown(self._rough, float(self._books.ledger.draws))
 
     def _as_estimate(self, pooled: Pooled) -> Estimate:
         e = len(pooled.mean)

@@ -69,7 +69,7 @@ def plain_result(result: Result, version: str) -> dict[str, Any]:
         "croupier": version,
         **strict(result.as_summary()),
         "plan": strict(asdict(result.plan)),
-        "details": strict(result.details),
+        **({"details": strict(result.details)} if result.details else {}),
         "history": strict(
             {
                 "names": result.history.names,
