@@ -2,7 +2,7 @@
 
 The number of components is the one with the least BIC (Schwarz, Annals of Statistics 6, 1978) on
 the effective number of draws. A covariance from few draws is shrunk towards that of a linear limit
-state: the variance of the draws along the mean, and 1 across.
+state: the variance of the draws along the mean, and one number across it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ _EM_ENOUGH: Final = 1e-3
 
 #: No component is narrower than this, in any direction.
 _LEAST_WIDTH: Final = 0.02
+
+
+#: Across the mean, a variance of 1 counts as much as this many draws.
+_PRIOR: Final = 10.0
 
 
 class Slope(NamedTuple):
@@ -163,16 +167,19 @@ def _root(S: Floats, mean: Floats, draws: float) -> Floats:
     d = len(mean)
     P = d * (d + 1) / 2
     away = float(np.linalg.norm(mean))
-    along, across = 1.0, 1.0
+    along = across = 1.0
     u = mean / away if away > 0 else np.zeros(d)
     if draws > 1.5 and away > 0:
         along = float(u @ S @ u)
-        if d > HIGH:  # one number from d - 1 coordinates is well known
-            across = (float(np.trace(S)) - along) / (d - 1) * draws / (draws - 1)
+        found = (float(np.trace(S)) - along) / max(d - 1, 1) * draws / (draws - 1)
+        # In high dimensions one number from d - 1 coordinates is well known.
+        prior = _PRIOR if d <= HIGH else 0.0
+        across = (draws * found + prior) / (draws + prior)
     T = across * np.eye(d) + (along - across) * np.outer(u, u)
     shrunk, unit = P / (P + draws), 2 / (2 + draws)
     covariance = (1 - shrunk) * S + shrunk * T
-    covariance = (1 - unit) * covariance + (unit + _LEAST_WIDTH**2) * np.eye(d)
+    wide = min(1.0, float(np.trace(covariance)) / d)  # a narrow component stays narrow
+    covariance = (1 - unit) * covariance + (unit * wide + _LEAST_WIDTH**2) * np.eye(d)
     return np.asarray(np.linalg.cholesky(covariance), float)
 
 

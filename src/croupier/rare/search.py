@@ -172,13 +172,13 @@ class Search:
         return Round("search", 300 + 3 * self.d, mixture_of([], self.d, 0.0))
 
     def _drawn(self, fits: list[tuple[float, Component]]) -> Round:
-        return Round("search", 180 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
+        return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
 
     def _next_of_target(self) -> Round | None:
         h, log_w = self.events[:, self._target], self.log_weight
         fails = h < 0
         known = effective(log_w[fails])
-        if known >= 80 + 3 * self.d:
+        if known >= 60 + 3 * self.d:
             return self._walked(fails, log_w)
         self._target_rounds += 1
         enough = 40 + 0.3 * self.d
