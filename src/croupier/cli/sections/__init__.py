@@ -46,6 +46,7 @@ class Section:
 #: The sections by their titles: the module of each, with a `SECTION`.
 SECTIONS: Final[dict[str, str]] = {
     "arms": "croupier.cli.sections.arms",
+    "probability": "croupier.cli.sections.limit_states",
     "strata": "croupier.cli.sections.strata",
 }
 
