@@ -1,8 +1,8 @@
 """The answer of an epoch: fresh draws of one frozen mixture, weighted, with their error.
 
-The weighted failures y = p/q 1{g < 0} are controlled by the densities of the components (Owen and
-Zhou, JASA 95, 2000), as in a mixture of proposals. With few hits, the plain mean and the interval
-of Fay and Feuer are reported.
+The estimate is the mean of the weighted failures y = p/q 1{g < 0}. The number of draws of each
+component is fixed, so the components are strata, and only the variance within them counts
+(Hesterberg, Technometrics 37, 1995). With few hits, the interval is that of Fay and Feuer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.few_hits import FEW_HITS, FewHits
-from croupier.importance.mixture_formulas import controls, folds_of
+from croupier.estimates.few_hits import FewHits
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Frozen, log_normal
 
@@ -75,26 +74,27 @@ class Epoch:
         weight = np.exp(log_normal(self.x) - log_q)
         y = weight[:, None] * (self.events < 0)
         H = np.exp(self._log_q - log_q[:, None])
-        folds = folds_of(self.own)
         largest = y.max(axis=0) / n
         # Without a hit, the next one would have the weight of a nominal draw.
         nominal = n * float(self.mixture.shares[-3])
         largest = np.where(largest > 0, largest, 1 / nominal)
         few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
-        mean, variance, df = few.mean.copy(), np.empty(e), np.empty(e)
-        left = y.copy()
-        for k in range(e):
-            cautious = y[:, k]
-            if few.hits[k] >= FEW_HITS:
-                left[:, k], cautious = controls(y[:, k], H, folds)
-                mean[k] = left[:, k].mean()
-            spread = max(left[:, k].var(ddof=1), cautious.var(ddof=1)) if n > 1 else 0.0
-            variance[k], df[k] = spread / n, _df(left[:, k])
-        varies = (variance > 0) & (n > 1)
+        left = self._within_components(y)
+        free = max(n - len(np.unique(self.own)), 1)
+        covariance = left.T @ left / free / n
+        variance, df = np.diag(covariance).copy(), np.array([_df(u) for u in left.T])
         weights = np.repeat([[0.0], [1.0]], e, axis=1)
-        pooled = Pooled(mean, variance, df, varies, weights, float(n), True, few)
-        covariance = np.atleast_2d(np.cov(left.T)) / n if n > 1 else np.full((e, e), np.nan)
+        pooled = Pooled(few.mean, variance, df, variance > 0, weights, float(n), True, few)
         return Answer(pooled, y, H * self.mixture.shares, covariance)
+
+    def _within_components(self, y: Floats) -> Floats:
+        """Return the distances of the draws from the mean of their own component."""
+        left: Floats = y - y.mean(axis=0)
+        for k in np.unique(self.own):
+            mine = self.own == k
+            if np.count_nonzero(mine) > 1:
+                left[mine] = y[mine] - y[mine].mean(axis=0)
+        return left
 
 
 def _df(u: Floats) -> float:
