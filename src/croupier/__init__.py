@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from croupier.estimates.guaranteed import Guaranteed
     from croupier.rare.limit_probability import probability
+    from croupier.rare.splitting import splitting
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -76,6 +77,7 @@ __all__ = [
     "scalar",
     "simulate",
     "simulator",
+    "splitting",
     "stratify",
 ]
 
@@ -97,6 +99,7 @@ _HOMES = {
     ),
     "estimates.guaranteed": ("Guaranteed",),
     "rare.limit_probability": ("probability",),
+    "rare.splitting": ("splitting",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),

@@ -17,7 +17,8 @@ PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
     "Progress", "Result", "Store", "StoreError", "Table", "__version__", "estimate", "evidence",
-    "importance", "merge", "open_run", "play", "policies", "scalar", "simulate", "simulator",
+    "importance", "merge", "open_run", "play", "policies", "probability", "scalar", "simulate",
+    "simulator", "splitting",
     "stratify",
 }  # fmt: skip
 

@@ -206,8 +206,8 @@ class Weighing:
         if self._fitted_to and min(self._fitted_to) < _FITTED_TO:
             found.append(
                 f"a proposal of tune was fitted to {min(self._fitted_to):.0f} effective draws "
-                f"(below {_FITTED_TO:.0f}): tune refines, it does not search, and what no draw has shown "
-                "is missing; give proposals nearer to the event, or use cr.probability"
+                f"(below {_FITTED_TO:.0f}): tune refines, it does not search, and what no draw has "
+                "shown is missing; give proposals nearer to the event, or use cr.probability"
             )
         tail = Tail()
         tail.add(extremes_of(weighed.mixed.y), len(seen.own))
