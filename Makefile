@@ -17,7 +17,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
   bench-costs bench-calls bench-logs bench-guaranteed bench-strata bench-parallel bench-delays \
-  bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
+  bench-rare bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
   notebooks picture dist clean
 
 help: ## list the targets
@@ -88,6 +88,9 @@ bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, compared with other li
 
 bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)
+
+bench-rare: $(INSTALLED) ## limit states with known probabilities: calls, misses, lost modes (an hour; ARGS="--seeds 10")
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.rare $(ARGS)
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .

@@ -75,6 +75,25 @@ def row(problem: Problem, seeds: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, numbers, strict=True))
 
 
+def page(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as the table of docs/rare.md."""
+    lines = [
+        "| problem | value | plain | calls | of these in the search | runs | misses | silent "
+        "| modes lost | warned |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in rows:
+        cells = [each[name] for name in ("problem", "value", "plain calls", "calls")]
+        cells += [each[name] for name in ("search calls", "seeds", "misses", "silent misses")]
+        lost = each["modes missed"]
+        lines.append(
+            "| "
+            + " | ".join(map(str, [*cells, "-" if lost == "" else lost, each["warned"]]))
+            + " |"
+        )
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Run the problems and write one row for each."""
     parser = argparse.ArgumentParser(description=__doc__)
