@@ -96,6 +96,9 @@ bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an ho
 bench-peers: $(PEERS) ## integrals, compared with vegas, QMCPy and scipy (an hour; ARGS="--seeds 40")
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.peers $(ARGS)
 
+bench-rare: $(INSTALLED) ## limit states with known probabilities: calls, misses, lost modes (an hour; ARGS="--seeds 10")
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.rare $(ARGS)
+
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

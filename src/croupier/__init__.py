@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from croupier.estimates.guaranteed import Guaranteed
     from croupier.integration.one_integrand import integrate
+    from croupier.rare.limit_probability import probability
+    from croupier.rare.splitting import splitting
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -74,9 +76,11 @@ __all__ = [
     "open_run",
     "play",
     "policies",
+    "probability",
     "scalar",
     "simulate",
     "simulator",
+    "splitting",
     "stratify",
 ]
 
@@ -98,6 +102,8 @@ _HOMES = {
     ),
     "estimates.guaranteed": ("Guaranteed",),
     "integration.one_integrand": ("integrate",),
+    "rare.limit_probability": ("probability",),
+    "rare.splitting": ("splitting",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),

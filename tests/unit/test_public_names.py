@@ -17,8 +17,8 @@ PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
     "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "estimate",
-    "evidence", "importance", "integrate", "merge", "open_run", "play", "policies", "scalar",
-    "simulate", "simulator", "stratify",
+    "evidence", "importance", "integrate", "merge", "open_run", "play", "policies", "probability",
+    "scalar", "simulate", "simulator", "splitting", "stratify",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython",

@@ -172,7 +172,7 @@ def _seed_of(around: RunSettings) -> int:
     """Return the seed of the run; without one, that of the store, if it has one."""
     if around.seeded or around.store is None:
         return around.seed
-    from croupier.store.log import planned_seed
+    from croupier.store.reading import planned_seed
 
     stored = planned_seed(around.store)
     return around.seed if stored is None else stored

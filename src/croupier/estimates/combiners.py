@@ -17,6 +17,7 @@ from croupier.checks import shares_of
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.errors import PlanError
+from croupier.estimates.few_hits import FewHits
 
 __all__ = [
     "COMBINERS",
@@ -174,7 +175,8 @@ class Pooled(NamedTuple):
     `variance` is q, and `df` are the effective degrees of freedom of q. `varies` says whether any
     arm with a weight has varied. If none has, nothing is known about the error. `shared` says
     whether the arms share one mean; strata do not. `covariance` (d, d) is that of the components,
-    up to a factor for each, if the table knows it.
+    up to a factor for each, if the table knows it. `few` is known if the draws are
+    rare events.
     """
 
     mean: Floats
@@ -185,6 +187,7 @@ class Pooled(NamedTuple):
     draws: float
     shared: bool = True
     covariance: Floats | None = None
+    few: FewHits | None = None
 
 
 def _alone(ledger: Ledger, arm: int) -> Pooled:

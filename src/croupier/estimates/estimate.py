@@ -65,6 +65,9 @@ class Grounds(NamedTuple):
             return Ends.around(value, low, high, interval.name)
         half = self.scale.spread_of(half_width(interval, self.pooled, confidence))
         ends = Ends(value - half, value + half, half, interval.name)
+        if self.pooled.few is not None:
+            low, high = self.pooled.few.ends(ends.low, ends.high, confidence)
+            return Ends.around(value, low, high, interval.name)
         if self.ledger is None or not any(self.plan.bounds):
             return ends
         return self._within_bounds(ends, value, confidence)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -268,7 +269,7 @@ class Mixture:
         # If a number does not fit into a double, a warning says so.
         with arithmetic(log=True), np.errstate(invalid="ignore"):
             history.looks = self._curve(len(history), weighed, pooled)
-            return result_of(
+            made = result_of(
                 self.plan,
                 ledger,
                 estimate_of(self.plan, _scale(weighed), pooled, self.interval),
@@ -277,6 +278,12 @@ class Mixture:
                 agreement=untested(1),
                 meaning=kind_of(self.plan.table).rows,
             )
+        return replace(made, details=self._details())
+
+    def _details(self) -> dict[str, Any]:
+        """Return the normals that were fitted, as plain data: `Normal(**each)` makes one again."""
+        fitted = [{"mean": n.mean.tolist(), "root": n.root.tolist()} for n in self.tuned]
+        return {"proposals": fitted} if fitted else {}
 
     def _curve(self, rows: int, weighed: Weighed, pooled: Pooled) -> Curve:
         """Return the estimates at the ends of the rounds, and the last one."""

@@ -17,6 +17,7 @@ from croupier.data.log_scale import log_of
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
+from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.estimates.intervals import FEW
 from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import density_warnings
@@ -31,6 +32,12 @@ __all__ = ["Weighed", "Weighing"]
 #: of the number of draws.
 _HEAVY: Final = 0.5
 _UNKNOWN: Final = 0.04
+
+#: If more draws than this share are not zero, the integrand is no rare event.
+_RARE: Final = 0.5
+
+#: A normal that is fitted to fewer effective draws may be far off.
+_FITTED_TO: Final = 30.0
 
 #: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
 _DOUBLE: Final = 690.0
@@ -66,6 +73,7 @@ class Weighing:
         self._gathered: Seen | None = None
         self.told = 0
         self.tuned: list[Normal] = []
+        self._fitted_to: list[float] = []
         self.looks: list[tuple[int, Weighed, Pooled]] = []
 
     def add(self, outcome: Outcome) -> None:
@@ -125,7 +133,7 @@ class Weighing:
     def _pooled(self, seen: Seen, weighed: Weighed) -> Pooled:
         found, t = weighed.answer, len(seen.own)
         counts = np.bincount(seen.own, minlength=len(self._names))
-        return Pooled(
+        pooled = Pooled(
             mean=np.array([found.mean]),
             variance=np.array([found.stderr**2]),
             df=np.array([found.df]),
@@ -133,6 +141,10 @@ class Weighing:
             weights=counts[:, None] / t,
             draws=t,
         )
+        y = weighed.mixed.y
+        if self._own_rounds or not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
+            return pooled
+        return _with_few_hits(pooled, y, weighed.exponent)
 
     # -- what is learned from the draws
 
@@ -154,9 +166,11 @@ class Weighing:
                 "a normal proposal cannot be fitted to points that are counts or labels: "
                 "leave tune out"
             )
-        normal = fitted(statistic, np.abs(weighed.mixed.y), spread=self._spread)
+        size = np.abs(weighed.mixed.y)
+        normal = fitted(statistic, size, spread=self._spread)
         if normal is not None:
             self.tuned.append(normal)
+            self._fitted_to.append(float(size.sum() ** 2 / np.square(size).sum()))
 
     def replace(self, k: int, normal: Normal) -> None:
         """Replace the fitted normal number k, or add it after the last one."""
@@ -189,6 +203,12 @@ class Weighing:
                 f"the error bar rests on {pooled.df[0]:.0f} effective degrees of freedom and may "
                 "be too short: draw more"
             )
+        if self._fitted_to and min(self._fitted_to) < _FITTED_TO:
+            found.append(
+                f"a proposal of tune was fitted to {min(self._fitted_to):.0f} effective draws "
+                f"(below {_FITTED_TO:.0f}): tune refines, it does not search, and what no draw has "
+                "shown is missing; give proposals nearer to the event, or use cr.probability"
+            )
         tail = Tail()
         tail.add(extremes_of(weighed.mixed.y), len(seen.own))
         shape = float(tail.shape()[0])
@@ -198,6 +218,17 @@ class Weighing:
                 f"{shape:.2f}, above 0.5): add a proposal with wider tails"
             )
         return found
+
+
+def _with_few_hits(pooled: Pooled, y: Floats, exponent: int) -> Pooled:
+    """Return the estimate of an event that few draws have shown: the plain mean, gamma ends."""
+    n = len(y)
+    plain = np.array([[y.mean()], [np.square(y).sum() / n**2], [y.max() / n]])
+    mean, variance, largest = np.ldexp(plain, [[exponent], [2 * exponent], [exponent]])
+    few = FewHits(mean, variance, largest, np.full(1, np.inf))
+    if few.hits[0] >= FEW_HITS:
+        return pooled
+    return pooled._replace(mean=plain[0], variance=np.array([y.var(ddof=1) / n]), few=few)
 
 
 _NO_DRAWS: Final = Mixed(np.empty(0), np.empty((0, 0)), 0, np.empty(0))

@@ -53,6 +53,12 @@ _ROUNDING: Final = 1e-12
 #: A ratio of densities whose logarithm is larger counts as infinite.
 _LARGEST_LOG: Final = 300.0
 
+#: The most draws of each proposal before the proportions are learned.
+_PILOT: Final = 64
+
+#: The part of the remaining variance that may come from what no draw has shown, times J.
+_UNSEEN: Final = 0.3
+
 #: No proposal gets fewer than this times sqrt(n/J) of n draws.
 _FLOOR: Final = 0.5
 
@@ -174,11 +180,14 @@ def answer(left: Controlled) -> Answer:
     return Answer(mean, spread, max(df, 1.0))
 
 
-def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
+def proportions(
+    u: Floats, H: Floats, price: Floats | None = None, unseen: float = _UNSEEN
+) -> Floats:
     """Return the proportions a that minimise the remaining variance times the cost.
 
     They start equal. Ten times: a_k <- a_k sqrt(mean(r^2 H_k/(H a)^2)/d_k), then normalise, where
-    r = u - mean(u) and d_k is the cost of a draw.
+    r = u - mean(u) and d_k is the cost of a draw. To r^2 is added what was not seen yet: a share
+    `unseen`/J of it, shaped like the equal mixture. So a proposal without a hit is not starved.
     """
     J = H.shape[1]
     a = np.full(J, 1 / J)
@@ -186,10 +195,12 @@ def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
     r = np.abs(u - u.mean())
     if not r.max() > 0:
         return a
-    r = r / r.max()
+    squares = np.square(r / r.max())
+    h2 = np.square(H.mean(axis=1))
+    squares = squares + unseen / J * squares.mean() / h2.mean() * h2
     for _ in range(10):
         Ha = H @ a
-        gain = np.square(r / np.where(Ha > 0, Ha, np.inf)) @ H / len(r)
+        gain = (squares / np.square(np.where(Ha > 0, Ha, np.inf))) @ H / len(r)
         new = a * np.sqrt(gain / d)
         total = new.sum()
         if not 0 < total < np.inf:
@@ -199,8 +210,11 @@ def proportions(u: Floats, H: Floats, price: Floats | None = None) -> Floats:
 
 
 def first_counts(J: int, draws: int | None) -> Ints:
-    """Return the pilot: clip(n/(4J), 4, 8) draws from each of J proposals, at most n in all."""
-    each = 8 if draws is None else min(max(draws // (4 * J), 4), 8)
+    """Return the pilot: clip(n/(4J), 4, 64) draws from each of J proposals, at most n in all.
+
+    A pilot of 8 starves a proposal that shows its use in one of 30 draws.
+    """
+    each = _PILOT if draws is None else min(max(draws // (4 * J), 4), _PILOT)
     if draws is None or each * J <= draws:
         return np.full(J, each)
     return apportioned(np.ones(J), draws)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ class ProposalArm:
     With `side` it shows some of its points to the policy `SideThompson`. `cost` is the cost of a
     draw.
     """
+
+    #: What one proposal of a family does not reach, the others may not reach either.
+    shares_blind_spots: ClassVar[bool] = True
 
     family: Family
     proposal: int

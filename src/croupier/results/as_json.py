@@ -19,6 +19,7 @@ from croupier.errors import PlanError
 from croupier.estimates.bet_sums import told_in
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Grounds
+from croupier.estimates.few_hits import FewHits
 from croupier.estimates.intervals import INTERVALS, Guaranteed
 from croupier.results.rows import WIDE, ArmRow, ArmRows, RowMeaning
 
@@ -68,7 +69,7 @@ def plain_result(result: Result, version: str) -> dict[str, Any]:
         "croupier": version,
         **strict(result.as_summary()),
         "plan": strict(asdict(result.plan)),
-        "details": strict(result.details),
+        **({"details": strict(result.details)} if result.details else {}),
         "history": strict(
             {
                 "names": result.history.names,
@@ -179,8 +180,15 @@ def _history(
 
 def _pooled(said: Mapping[str, Any]) -> Pooled:
     arrays = {name: _floats(said[name]) for name in ("mean", "variance", "df", "weights")}
-    varies = np.array(said["varies"], np.bool_)
-    return Pooled(**arrays, varies=varies, draws=float(said["draws"]), shared=bool(said["shared"]))
+    few, covariance = said.get("few"), said.get("covariance")
+    return Pooled(
+        **arrays,
+        varies=np.array(said["varies"], np.bool_),
+        draws=float(said["draws"]),
+        shared=bool(said["shared"]),
+        covariance=None if covariance is None else _floats(covariance),
+        few=None if few is None else FewHits(*map(_floats, few)),
+    )
 
 
 def _rows(said: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:

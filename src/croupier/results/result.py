@@ -140,6 +140,11 @@ class Result:
         self.__post_init__()  # an array does not remember that it was read-only
 
     @property
+    def proposals(self) -> tuple[dict[str, Any], ...]:
+        """The normals that `Family.tune` fitted: `Normal(**each)` makes one for a next run."""
+        return tuple(self.details.get("proposals", ()))
+
+    @property
     def leader(self) -> str:
         """The arm that the policy preferred: most of the cost beyond the first draws is its."""
         return self.plan.names[self.basis.ledger.leader]

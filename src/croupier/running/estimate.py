@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
 from croupier.checks import arguments_suggested
 from croupier.data.plan import Batching, Clock, Plan
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
 from croupier.estimates.intervals import Interval
 from croupier.policies import Policy, as_policy, describe
@@ -204,4 +207,18 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
     def make(plan: Plan, interval: Interval) -> IndependentArms:
         return IndependentArms(plan, interval, policy=policy, combiner=combiner, learners=learners)
 
-    return conduct(make, plan, arms, settings, staff)
+    return _with_blind_spots(conduct(make, plan, arms, settings, staff), arms)
+
+
+def _with_blind_spots(result: Result, arms: Sequence[Arm]) -> Result:
+    """Warn if proposals of one integral were dealt as arms and could not contradict each other."""
+    proposals = sum(getattr(arm.draw, "shares_blind_spots", False) for arm in arms)
+    if proposals < 2 or not np.any(np.isnan(np.array(result.agreement, float))):
+        return result
+    said = (
+        f"the arms are {proposals} proposals of one integral, and too little is known about some "
+        "to test whether they agree: a part that the leading one does not reach is missing without "
+        "a trace; use family.estimate(), which weights all draws together"
+    )
+    warnings.warn(said, CroupierWarning, stacklevel=4)
+    return replace(result, warnings=(*result.warnings, said))

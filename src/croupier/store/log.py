@@ -111,15 +111,6 @@ def as_store(store: str | os.PathLike[str] | Store) -> Store:
     return store if isinstance(store, Store) else Store(store)
 
 
-def planned_seed(store: str | os.PathLike[str] | Store) -> int | None:
-    """Return the seed of a stored run, None if there is none yet."""
-    path = resolved(as_store(store).path)
-    if not path.exists():
-        return None
-    with closing(Database.read(path, thoroughly=False)) as database:
-        return plan_in(database).seed
-
-
 def _call_row(salt: int, number: int, call: dict[str, Any]) -> tuple[Any, ...]:
     content = json.dumps(call)
     return (number, content, checksum(salt, "calls", number, content))

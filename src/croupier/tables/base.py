@@ -234,6 +234,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "strata": "croupier.tables.strata",
     "mixture": "croupier.importance.mixture_kind",
     "race": "croupier.integration.race_kind",
+    "probability": "croupier.rare.rare_kind",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,3 +241,13 @@ def test_a_simulation_of_another_shape_is_named() -> None:
         cr.estimate(family.arms(), draws=100, rng=7)
     with pytest.raises(cr.ArmError, match="arm 'shift=1': simulate must return a statistic"):
         family.pmc(100, rng=7)
+
+
+def test_proposals_that_cannot_contradict_each_other_warn_as_arms() -> None:
+    def two_ways(x: Any) -> Any:
+        return (x[:, 0] > 4.8) | (x[:, 1] < -4.7)
+
+    family = Family.tilted(two_ways, [[4.8, 0], [0, -4.7]])
+    with pytest.warns(cr.CroupierWarning, match="use family.estimate"):
+        result = cr.estimate(family.arms(), draws=60_000, rtol=0.1, rng=7)
+    assert any("2 proposals of one integral" in said for said in result.warnings)

@@ -175,14 +175,16 @@ def test_proportions_go_where_what_is_left_is() -> None:
     # Two proposals on two halves, the second with three times the deviation: Neyman's 1 to 3.
     H = np.repeat([[2.0, 0.0], [0.0, 2.0]], 500, axis=0)
     r = np.tile([1.0, -1.0], 500) * np.repeat([1.0, 3.0], 500)
-    assert proportions(r, H) == pytest.approx([0.25, 0.75], abs=1e-3)
+    assert proportions(r, H, unseen=0.0) == pytest.approx([0.25, 0.75], abs=1e-3)
 
 
 def test_a_proposal_that_costs_more_gets_less() -> None:
     H = np.repeat([[2.0, 0.0], [0.0, 2.0]], 500, axis=0)
     r = np.tile([1.0, -1.0], 500)
     # Variance times cost is least at shares ~ s/sqrt(cost).
-    assert proportions(r, H, np.array([1.0, 4.0])) == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
+    assert proportions(r, H, np.array([1.0, 4.0]), unseen=0.0) == pytest.approx(
+        [2 / 3, 1 / 3], abs=1e-3
+    )
 
 
 def test_nothing_left_is_no_reason_to_prefer_a_proposal() -> None:
@@ -190,11 +192,12 @@ def test_nothing_left_is_no_reason_to_prefer_a_proposal() -> None:
 
 
 def test_the_pilot_is_four_to_eight_draws_of_each() -> None:
-    assert first_counts(16, 1000).tolist() == [8] * 16
+    assert first_counts(16, 1000).tolist() == [15] * 16
     assert first_counts(16, 320).tolist() == [5] * 16
     assert first_counts(16, 100).tolist() == [4] * 16
     assert first_counts(3, 7).sum() == 7
-    assert first_counts(3, None).tolist() == [8, 8, 8]
+    assert first_counts(3, 10_000).tolist() == [64, 64, 64]
+    assert first_counts(3, None).tolist() == [64, 64, 64]
 
 
 def test_rounds_double_and_the_last_takes_the_rest() -> None:
@@ -259,3 +262,12 @@ def test_a_later_round_does_not_change_what_an_earlier_one_says() -> None:
     # but the part of the first round is the same in both.
     assert np.ldexp(both.mean, exponent) > one
     assert np.ldexp(doubled.mean, other) > np.ldexp(both.mean, exponent)
+
+
+def test_a_proposal_without_a_hit_keeps_a_share_of_the_draws() -> None:
+    """Two proposals far apart; only the first has shown an event."""
+    r = np.concatenate((np.ones(10), np.zeros(90)))
+    H = np.zeros((100, 2))
+    H[:50, 0] = H[50:, 1] = 2.0
+    assert proportions(r, H, unseen=0.0)[1] < 0.3
+    assert proportions(r, H)[1] > 1.15 * proportions(r, H, unseen=0.0)[1]

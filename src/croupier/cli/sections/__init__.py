@@ -47,6 +47,7 @@ class Section:
 SECTIONS: Final[dict[str, str]] = {
     "arms": "croupier.cli.sections.arms",
     "integrate": "croupier.cli.sections.integrate",
+    "probability": "croupier.cli.sections.limit_states",
     "strata": "croupier.cli.sections.strata",
 }
 

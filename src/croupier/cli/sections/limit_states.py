@@ -1,0 +1,63 @@
+"""[probability]: a limit state and the distribution of its variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from croupier.arms.by_reference import load_reference
+from croupier.cli.sections import Section, check_keys
+from croupier.errors import PlanError
+
+if TYPE_CHECKING:
+    from croupier.results.result import Result
+
+__all__ = ["SECTION"]
+
+_KEYS: Final = ("python", "over", "below", "starts", "names")
+
+
+def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
+    from croupier.rare.limit_probability import probability
+
+    if not isinstance(contents, Mapping) or not isinstance(contents.get("python"), str):
+        raise PlanError('[probability] must have python = "module:g", the limit state')
+    check_keys("[probability]", "key", contents, _KEYS)
+    if "over" not in contents:
+        raise PlanError(
+            "[probability] has no over: give a dimension, a list of distributions such as "
+            '[{ name = "norm", loc = 2, scale = 1 }], or "module:name"'
+        )
+    given = {key: contents[key] for key in ("below", "starts", "names") if key in contents}
+    g = load_reference(contents["python"], folder)
+    return probability(g, _over(contents["over"], folder), **given, **options)
+
+
+def _over(said: Any, folder: Path) -> Any:
+    """Return a dimension, what a reference names, or the distributions of a list."""
+    if isinstance(said, str):
+        return load_reference(said, folder)
+    return [_marginal(each) for each in said] if isinstance(said, list) else said
+
+
+def _marginal(said: Any) -> Any:
+    from scipy import stats
+
+    if not isinstance(said, Mapping) or not isinstance(said.get("name"), str):
+        raise PlanError(
+            'a distribution in over must be such as { name = "norm", loc = 2, scale = 1 }, got '
+            f"{said!r:.100}"
+        )
+    family = getattr(stats, said["name"], None)
+    if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
+        raise PlanError(f"scipy.stats has no distribution {said['name']!r}")
+    try:
+        return family(**{key: value for key, value in said.items() if key != "name"})
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"the distribution {said['name']!r} in over: {error}") from None
+
+
+SECTION = Section(
+    "probability", "a limit state, and how probable it is that it is below its limit", _play
+)

@@ -1,0 +1,67 @@
+"""Few hits: the interval of a weighted count of rare events, which is far from normal."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from croupier.data.draws import Floats
+
+__all__ = ["FEW_HITS", "FewHits", "fay_feuer"]
+
+#: Below this many effective hits a weighted count is not about normal.
+FEW_HITS: Final = 50.0
+
+
+def fay_feuer(
+    mean: Floats, variance: Floats, largest: Floats, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return the gamma interval of a weighted sum of Poisson counts.
+
+    Fay and Feuer (Statistics in Medicine 16, 1997, equations 5 and 6). `mean` is the weighted sum,
+    `variance` the sum of the squared weights of the events, `largest` the largest weight that one
+    more event could have. With equal weights it is the exact interval of a Poisson mean.
+
+    >>> low, high = fay_feuer(np.zeros(1), np.zeros(1), np.ones(1), 0.95)
+    >>> float(low[0]), float(high[0].round(2))
+    (0.0, 3.69)
+    """
+    from scipy.special import gammaincinv
+
+    tail = (1 - confidence) / 2
+    seen = (mean > 0) & (variance > 0)
+    y, v = np.where(seen, mean, 1.0), np.where(seen, variance, 1.0)
+    low = np.where(seen, v / y * gammaincinv(y * y / v, tail), 0.0)
+    more, spread = mean + largest, variance + largest * largest
+    finite = np.isfinite(more) & (more > 0)
+    more, spread = np.where(finite, more, 1.0), np.where(finite, spread, 1.0)
+    high = spread / more * gammaincinv(more * more / spread, 1 - tail)
+    return low, np.where(finite, high, np.inf)
+
+
+class FewHits(NamedTuple):
+    """What the interval of a weighted count needs, (d,) each, in the user's units.
+
+    `mean` is the mean of the draws, `variance` the sum of their squares over the square of their
+    number, `largest` the largest part of the mean that one draw can have, `most` the largest value
+    that is possible. An infinite `largest` means that nothing is known.
+    """
+
+    mean: Floats
+    variance: Floats
+    largest: Floats
+    most: Floats
+
+    @property
+    def hits(self) -> Floats:
+        """The effective number of hits."""
+        variance = np.where(self.variance > 0, self.variance, 1.0)
+        return np.where(self.variance > 0, self.mean**2 / variance, 0.0)
+
+    def ends(self, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
+        """Return an interval with the gamma interval where the hits are few, within 0 and most."""
+        few = self.hits < FEW_HITS
+        exact = fay_feuer(self.mean, self.variance, self.largest, confidence)
+        low, high = np.where(few, exact, (low, high))
+        return np.maximum(low, 0.0), np.minimum(high, self.most)

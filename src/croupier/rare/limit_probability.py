@@ -1,0 +1,138 @@
+"""probability: how probable it is that a limit state is below zero, from the function alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Unpack, cast
+
+import numpy as np
+
+from croupier.arms.base import Arm
+from croupier.checks import known_settings
+from croupier.data.draws import Floats
+from croupier.errors import PlanError
+from croupier.rare.limit_state import Evaluated, limit_state
+from croupier.rare.normal_space import Space, space_of
+from croupier.rare.rare_result import ProbabilityResult
+from croupier.rare.rare_table import PHASES, RareTable
+from croupier.running.loop import conduct
+from croupier.running.settings import Options, RunSettings, settings_of
+
+__all__ = ["probability"]
+
+_KIND: Final = "probability"
+
+
+def probability(
+    g: Callable[[Any], Any],
+    over: Any,
+    *,
+    draws: float | None = None,
+    below: float = 0.0,
+    starts: Any = None,
+    names: Sequence[str] | None = None,
+    **settings: Unpack[Options],
+) -> ProbabilityResult:
+    """Estimate the probability that g(X) is below 0. No proposals are needed.
+
+    A search finds where g is below its limit, a mixture of normal distributions is fitted there,
+    and fresh draws of the frozen mixture make the estimate. The calls of g are the draws.
+
+    Args:
+        g: The limit state. It takes many points (n, d) and returns n numbers, or it takes one
+            point and returns a number; croupier finds out which, with at most six calls that are
+            not counted. For m limit states it returns (n, m), or m numbers.
+        over: The distribution of X: a dimension (standard normal), a list of frozen distributions
+            of scipy.stats (independent), a frozen `multivariate_normal`,
+            `croupier.rare.Nataf(marginals, correlation)`, or a pair (dimension, transform).
+        draws: Budget in calls of g; or give `seconds`. At most half of it is for the search.
+        below: The limit.
+        starts: Failing points that you know, in your coordinates (k, d): they join the search. For
+            a transform they are standard normal points.
+        names: Names of m limit states.
+        **settings: Tolerances, workers, a store and all other settings of `cr.estimate`, except
+            `cost` and `anytime`.
+
+    Returns:
+        A `ProbabilityResult`. For m > 1 limit states, its values are the probabilities of each,
+        then that any fails (a series system) and that all fail (a parallel system).
+
+    >>> import croupier as cr
+    >>> result = cr.probability(lambda x: 4 - x[:, 0], over=2, draws=20_000, rtol=0.1, rng=7)
+    >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.draws < 5000
+    (True, True)
+    >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
+    (True, True)
+    """
+    own = ("draws", "below", "starts", "names")
+    known_settings("probability", settings, (*own, *Options.__annotations__))
+    around = settings_of(draws, **settings)
+    _check(around)
+    space = space_of(over)
+    limit = limit_state(g, space, _number(below))
+    arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
+    staff = around.staff(arms)
+    known = _starts(starts, space)
+    plan = around.plan(
+        arms,
+        staff,
+        table=_KIND,
+        settings={
+            "dimension": space.d,
+            "states": limit.states,
+            "below": limit.below,
+            "starts": None if known is None else known.tolist(),
+        },
+        policy={"name": _KIND},
+        combine=_KIND,
+        components=_components(limit.states, names),
+    )
+    return cast(ProbabilityResult, conduct(RareTable, plan, arms, around, staff))
+
+
+def _check(around: RunSettings) -> None:
+    if around.kept == "guaranteed":
+        raise PlanError(
+            "interval='guaranteed' is not possible for cr.probability: the weights of its draws "
+            "have no bounds that are known before; use cr.estimate with plain draws of 0 and 1"
+        )
+    if around.anytime:
+        raise PlanError(
+            "anytime=True is not possible for cr.probability: a new epoch forgets older draws; "
+            "give rtol= to stop early"
+        )
+    if around.budget.cost is not None:
+        raise PlanError("cost= is a budget, but g reports no costs: give draws= or seconds=")
+
+
+def _number(below: Any) -> float:
+    try:
+        number = float(below)
+    except (TypeError, ValueError):
+        raise PlanError(f"below must be a number, got {below!r}") from None
+    if not np.isfinite(number):
+        raise PlanError(f"below must be finite, got {below!r}")
+    return number
+
+
+def _starts(starts: Any, space: Space) -> Floats | None:
+    if starts is None:
+        return None
+    points = np.array(starts, float, ndmin=2)
+    known = space.to_normal(points) if points.ndim == 2 and points.shape[1] == space.d else None
+    if known is None or not np.isfinite(known).all():
+        raise PlanError(
+            f"starts must be points (k, {space.d}) inside of the distribution, got {starts!r:.200}"
+        )
+    return known
+
+
+def _components(states: int, names: Sequence[str] | None) -> tuple[str, ...] | None:
+    if states == 1:
+        if names is not None:
+            raise PlanError("names= is for several limit states, but g has one: leave names out")
+        return None
+    given = tuple(f"g{k + 1}" for k in range(states)) if names is None else tuple(names)
+    if len(given) != states:
+        raise PlanError(f"names must be {states}, one for each limit state, got {given!r}")
+    return (*given, "any", "all")

@@ -1,0 +1,139 @@
+"""LimitState: the user's function g, called with many points or with one, and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from croupier.data.draws import Draws, Floats
+from croupier.errors import ArmError, PlanError, text_of
+from croupier.rare.components import Frozen, log_normal
+from croupier.rare.normal_space import Space
+from croupier.rare.search import events_of
+
+__all__ = ["Evaluated", "LimitState", "limit_state"]
+
+
+@dataclass(frozen=True)
+class LimitState:
+    """g minus the limit, as a function of standard normal points: (n, d) to (n, m)."""
+
+    g: Callable[[Any], Any]
+    space: Space
+    below: float
+    vectorised: bool
+    states: int
+
+    def at(self, x: Floats) -> Floats:
+        """Return g minus the limit at the user's points (n, k), as (n, m)."""
+        if self.vectorised:
+            raw = np.asarray(self.g(x))
+        else:
+            raw = np.array([np.asarray(self.g(point)).reshape(-1) for point in x])
+        if raw.dtype.kind not in "fiub":
+            raise ArmError(f"g returned values of type {raw.dtype}: return numbers", arm="g")
+        shapes = [(len(x), self.states)] + ([(len(x),)] if self.states == 1 else [])
+        if raw.shape not in shapes:
+            raise ArmError(
+                f"g was called with {len(x)} points and returned the shape {raw.shape}, not "
+                f"{shapes[-1]}",
+                arm="g",
+                value=raw,
+            )
+        g = raw.reshape(len(x), self.states).astype(float) - self.below
+        if np.isnan(g).any():
+            row = int(np.flatnonzero(np.isnan(g).any(axis=1))[0])
+            raise ArmError(
+                f"g is NaN at x = {np.array2string(np.asarray(x[row]), threshold=8)}: return a "
+                "number; if the model cannot be evaluated there, decide whether this is a failure",
+                arm="g",
+                value=float("nan"),
+            )
+        return g
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The arm of a phase: evaluates a limit state at points that its table asks for."""
+
+    limit: LimitState
+
+    def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
+        """Return the weighted failures of an estimate, or the failures of a search."""
+        points, own = state.get("points"), np.array(state["own"], np.int64)
+        mixture = Frozen.of(state["mixture"]) if state["mixture"] is not None else None
+        if points is not None:
+            z = np.array(points, float)
+        else:
+            assert mixture is not None
+            z = np.empty((size, self.limit.space.d))
+            for k in np.unique(own):
+                z[own == k] = mixture.components[k].sample(rng, int((own == k).sum()))
+        x = self.limit.space.to_user(z)
+        g = self.limit.at(x)
+        fails = events_of(g) < 0
+        values = fails.astype(float)
+        if state["phase"] == "estimate":
+            assert mixture is not None
+            values *= np.exp(log_normal(z) - mixture.logpdf(z))[:, None]
+        kept = {name: state[name] for name in ("round", "phase", "planned", "epoch", "stopped")}
+        there = np.asarray(x[fails.any(axis=1)], float)
+        extra = {**kept, "x": z, "g": g, "own": own, "there": there}
+        if state["first"] and mixture is not None:
+            extra["mixture"] = mixture.arrays()
+        return Draws(values[:, 0] if self.limit.states == 1 else values, None, extra)
+
+
+def limit_state(g: Any, space: Space, below: float) -> LimitState:
+    """Find out how g is called and how many limit states it has, at points near the centre."""
+    if not callable(g):
+        raise PlanError(f"g must be a function of points (n, d) or of one point, got {g!r:.100}")
+    d = space.d
+    n = 2 if d != 2 else 3  # an array (d, d) could not tell rows from columns
+    z = 0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d)
+    x = space.to_user(z)
+    if x.shape[1:] == (n,):
+        n += 1
+        x = space.to_user(0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d))
+    try:
+        many: Any = np.asarray(g(x))
+        failed: Exception | None = None
+    except Exception as error:
+        many, failed = None, error
+    if failed is None and many.shape[:1] == (n,) and many.ndim <= 2:
+        states, vectorised = (1 if many.ndim == 1 else many.shape[1]), True
+    else:
+        states, vectorised = _pointwise(g, x, many, failed), False
+    if states < 1:
+        raise PlanError("g returned an array without a limit state: return (n,) or (n, m)")
+    made = LimitState(g, space, float(below), vectorised, states)
+    try:
+        made.at(x)
+    except ArmError as error:
+        raise PlanError(f"g near the centre of its distribution: {error}") from None
+    return made
+
+
+def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception | None) -> int:
+    """Return the number of limit states of a g that takes one point."""
+    if failed is None:
+        first = f"it returned the shape {many.shape} for the points {x.shape}"
+    else:
+        first = f"it raised {type(failed).__name__}: {text_of(failed)} for the points {x.shape}"
+    try:
+        one = np.asarray(g(x[0]))
+    except Exception as error:
+        raise PlanError(
+            f"g can be called neither with many points nor with one: {first}, and "
+            f"{type(error).__name__}: {text_of(error)} for one point of shape {x[0].shape}; does "
+            "its dimension match `over`?"
+        ) from error
+    if one.ndim > 1 or one.dtype.kind not in "fiub":
+        raise PlanError(
+            f"g must return a number for each point, or m numbers: {first}, and {one!r:.80} for "
+            "one point"
+        )
+    return int(one.size)

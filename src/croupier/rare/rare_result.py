@@ -1,0 +1,201 @@
+"""ProbabilityResult: a result with what the search found, the reliability index and the modes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from croupier.data.draws import Floats
+from croupier.estimates.estimate import Estimate
+from croupier.estimates.few_hits import FEW_HITS
+from croupier.rare.components import scout_widths
+from croupier.rare.epoch_answer import Epoch
+from croupier.rare.fit import HIGH
+from croupier.rare.search import Search
+from croupier.results.result import Result
+
+__all__ = ["Evidence", "ProbabilityResult", "details_of", "warnings_of"]
+
+#: If draws that only the scouts explain have this share of the probability, a mode was missed.
+_UNEXPLAINED: Final = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProbabilityResult(Result):
+    """The result of `cr.probability`: what the search found is in `details`, as plain data."""
+
+    @classmethod
+    def detailed(cls, result: Result, details: Mapping[str, Any]) -> ProbabilityResult:
+        """Return a result with these details."""
+        known = {field.name: getattr(result, field.name) for field in fields(Result)}
+        return cls(**{**known, "details": details})
+
+    @property
+    def search(self) -> Mapping[str, Any]:
+        """What the search did: calls, rounds, widths of the scouts, epochs, components."""
+        found: Mapping[str, Any] = self.details["search"]
+        return found
+
+    @property
+    def design_points(self) -> Floats:
+        """The most likely failing point of every component, in your coordinates, (modes, k)."""
+        return np.array([each["design_point"] for each in self.search["components"]], float)
+
+    @property
+    def mode_shares(self) -> Floats:
+        """The share of the probability that each component explains; the scouts have the rest."""
+        return np.array([each["explains"] for each in self.search["components"]], float)
+
+    @property
+    def beta(self) -> Any:
+        """The reliability index: the standard normal quantile -Phi^-1(value)."""
+        return self._shaped(self.details["beta"])
+
+    @property
+    def beta_interval(self) -> tuple[Any, Any]:
+        """The interval of the reliability index."""
+        low, high = self.details["beta_interval"]
+        return self._shaped(low), self._shaped(high)
+
+    @property
+    def covariance(self) -> Floats:
+        """The covariance of the estimates of several limit states."""
+        return np.array(self.details["covariance"], float)
+
+    def _shaped(self, numbers: Sequence[Any]) -> Any:
+        array = np.array(numbers, float)
+        return float(array[0]) if self.history.scalar else array
+
+
+class Evidence(NamedTuple):
+    """What a run has found: its search, the draws that count, and all failing points.
+
+    `failing` are pairs of points in normal space and in the coordinates of the user.
+    """
+
+    search: Search
+    epoch: Epoch | None
+    epochs: int
+    stopped: bool
+    failing: Sequence[tuple[Floats, Floats]]
+
+
+def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
+    """Return the details of a result, as plain data."""
+    from scipy.special import ndtri
+
+    search, epoch = evidence.search, evidence.epoch
+    with np.errstate(divide="ignore"):
+        beta = [(-ndtri(p)).tolist() for p in (seen.value, seen.ends.high, seen.ends.low)]
+    known = None if epoch is None or not len(epoch) else epoch.answer()
+    return {
+        "search": {
+            "calls": search.calls,
+            "rounds": search.rounds,
+            "widths": list(scout_widths(search.d)),
+            "epochs": evidence.epochs + (epoch is not None),
+            "ended_on_budget": evidence.stopped,
+            "components": _components(evidence),
+        },
+        "beta": beta[0],
+        "beta_interval": beta[1:],
+        "effective_hits": None if known is None else _hits(known.pooled).tolist(),
+        "covariance": None if known is None else known.covariance.tolist(),
+    }
+
+
+def _hits(pooled: Any) -> Floats:
+    return np.asarray(pooled.few.hits)
+
+
+def _components(evidence: Evidence) -> list[dict[str, Any]]:
+    epoch = evidence.epoch
+    if epoch is None or not len(epoch) or not epoch.mixture.modes:
+        return []
+    mixture = epoch.mixture
+    K = mixture.modes
+    answer = epoch.answer()
+    any_fails = answer.y[:, -2] if answer.y.shape[1] > 1 else answer.y[:, 0]
+    part = any_fails @ answer.belongs / max(float(any_fails.sum()), 1e-300)
+    explains = part[:K] + part[K : 2 * K]
+    parts = [pair for pair in evidence.failing if len(pair[0])]
+    z, x = (np.concatenate(column) for column in zip(*parts, strict=True))
+    own = np.column_stack([each.logpdf(z) for each in mixture.components[:K]]).argmax(axis=1)
+    away = np.square(z).sum(axis=1)
+    found = []
+    for k in range(K):
+        mine = np.flatnonzero(own == k)
+        if not len(mine):  # the component lies where another one is denser
+            mine = np.array([np.square(z - mixture.components[k].mean).sum(axis=1).argmin()])
+        nearest = int(mine[away[mine].argmin()])
+        found.append(
+            {
+                "share": float(mixture.shares[k] + mixture.shares[K + k]),
+                "explains": float(explains[k]),
+                "mean": mixture.components[k].mean.tolist(),
+                "design_point": x[nearest].tolist(),
+                "design_point_normal": z[nearest].tolist(),
+                "distance": float(np.sqrt(away[nearest])),
+            }
+        )
+    return sorted(found, key=lambda each: -each["explains"])
+
+
+def warnings_of(evidence: Evidence) -> list[str]:
+    """Return the warnings of a run: what it did not find, or may have missed."""
+    search, epoch = evidence.search, evidence.epoch
+    widths = ", ".join(f"{width:.3g}" for width in scout_widths(search.d))
+    if epoch is None or not len(epoch):
+        return [
+            f"the search was not finished after {search.calls} calls of g: the value is a rough "
+            "one, and nothing is known about its error; give a larger budget"
+        ]
+    answer = epoch.answer()
+    hits = answer.pooled.few.hits if answer.pooled.few is not None else np.zeros(1)
+    said = []
+    if evidence.stopped:
+        said.append(
+            f"the budget ended the search after {search.calls} calls of g: parts of the failing "
+            "region may be missing; give a larger budget"
+        )
+    nothing = not answer.y.any(axis=0).all()
+    if nothing:
+        drawn = int(epoch.mixture.shares[-3] * len(epoch))
+        said.append(
+            f"g was never below its limit in {search.calls + len(epoch)} calls, {drawn} of them "
+            f"draws of the nominal distribution; scouts had the widths {widths}: the interval says "
+            "how probable a failure could still be"
+        )
+    elif hits.min() < FEW_HITS:
+        said.append(
+            f"the estimate rests on {hits.min():.0f} effective hits (below {FEW_HITS:.0f}): the "
+            "interval is that of Fay and Feuer; draw more"
+        )
+    elif search.stalled and not evidence.stopped:
+        said.append(
+            f"the search made no progress any more, after {search.calls} calls of g: parts of the "
+            f"failing region may be missing; scouts had the widths {widths}"
+        )
+    K = epoch.mixture.modes
+    if K and not nothing:
+        strange = answer.belongs[:, 2 * K :].sum(axis=1) > 0.5
+        unexplained = answer.y[strange].sum(axis=0) / answer.y.sum(axis=0)
+        if unexplained.max() > _UNEXPLAINED:
+            said.append(
+                f"{100 * unexplained.max():.0f} % of the probability comes from draws that no "
+                "fitted component explains: a mode may be known poorly; draw more, or give starts="
+            )
+    if evidence.epochs:
+        said.append(
+            f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
+            "failing region may be known poorly"
+        )
+    if search.d > HIGH and K > 1:
+        said.append(
+            f"{K} components in {search.d} dimensions: modes are easily missed above {HIGH} "
+            "dimensions; compare with another seed, or give starts="
+        )
+    return said

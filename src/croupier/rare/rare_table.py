@@ -1,0 +1,357 @@
+"""RareTable: the table of one limit state. A search, then fresh draws of a frozen mixture.
+
+Batches come in rounds, and a round is planned when everything before it was told. So the result
+does not depend on the width, on the workers or on the order of arrival.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Batch, Floats, Outcome
+from croupier.data.history import Curve
+from croupier.data.ledger import Ledger
+from croupier.data.plan import Plan
+from croupier.data.scale import Scale
+from croupier.errors import PlanError
+from croupier.estimates.combiners import Pooled
+from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.intervals import FixedSize, Interval
+from croupier.importance.mixture_draws import extra_of
+from croupier.rare.components import Frozen, dealt
+from croupier.rare.epoch_answer import Epoch, unknown
+from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
+from croupier.rare.search import Round, Search, events_of
+from croupier.results.make_result import result_of, untested
+from croupier.tables.aim import Aim
+from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.books import Books
+from croupier.tables.tickets import Tickets
+
+__all__ = ["PHASES", "RareTable", "loss"]
+
+#: The arms of a plan: both evaluate the same limit state.
+PHASES: Final = ("search", "estimate")
+
+#: A round has this many batches, for up to so many workers.
+_PIECES: Final = 16
+_LARGEST: Final = 10_000
+
+#: An estimate begins with 200 draws and grows by a quarter.
+_BEGIN: Final = 200
+_STEP: Final = 0.25
+
+#: The relative half-width that a run aims at if it has no tolerance.
+_USUAL: Final = 0.1
+
+#: A new epoch must save more than this many draws, and have something new to learn from.
+_WORTH: Final = 800
+_NEWS: Final = 2.0
+_SURPRISE: Final = 0.25
+
+
+class RareTable:
+    """Searches where a limit state is below 0, and estimates the probability of this.
+
+    The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``.
+    """
+
+    def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
+        self.plan = plan
+        self.interval: Interval = FixedSize() if interval is None else interval
+        self.tickets, self.aim = Tickets(plan.width), Aim()
+        settings = plan.settings
+        self._d, self._m = int(settings["dimension"]), int(settings["states"])
+        starts = settings.get("starts")
+        known = None if starts is None else np.array(starts, float)
+        self._search = Search(self._d, self._m, plan.seed, known)
+        self._books = Books(plan)
+        self._number, self._epoch = -1, 0
+        self._round = Round("search", 0)
+        self._own: NDArray[np.int64] = np.empty(0, np.int64)
+        self._plain: dict[str, Any] | None = None
+        self._position = 0
+        self._buffer: list[dict[str, Any]] = []
+        self._estimate: Epoch | None = None
+        self._rough = np.zeros(self._events)
+        self._fitted_to = 0
+        self._stopped = False
+        self._failing: list[tuple[Floats, Floats]] = []
+        self._looks: list[tuple[int, Pooled]] = []
+
+    @property
+    def _events(self) -> int:
+        return self._m + 2 * (self._m > 1)
+
+    # -- ask
+
+    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
+        """Return the next batch; None if a round must be told first, or if nothing is left."""
+        self.tickets.check_room()
+        if self._position == self._round.size and (
+            self.tickets.waiting or not self._plan_round(draws_left, cost_left)
+        ):
+            return None
+        size = min(self._piece, self._round.size - self._position)
+        if draws_left is not None:
+            size = min(size, self.tickets.draws_left(draws_left))
+        if cost_left is not None and self.tickets.asked:
+            price = self._price()
+            left = self.tickets.cost_left(cost_left, lambda _: price)
+            size = min(size, int(left / price + 0.5) if price > 0 else size) if left > 0 else 0
+        return self._put_out(size) if size > 0 else None
+
+    @property
+    def _piece(self) -> int:
+        return min(max(1, math.ceil(self._round.size / _PIECES)), _LARGEST)
+
+    def _price(self) -> float:
+        ledger = self._books.ledger
+        return float(ledger.spent / ledger.draws) if ledger.draws else 0.0
+
+    def _put_out(self, size: int) -> Batch:
+        part = slice(self._position, self._position + size)
+        points = self._round.points
+        state = {
+            "round": self._number,
+            "phase": self._round.phase,
+            "planned": self._round.size,
+            "epoch": self._epoch,
+            "stopped": self._stopped,
+            "first": self._position == 0,
+            "own": tuple(self._own[part].tolist()),
+            "mixture": self._plain,
+            "points": None if points is None else points[part].tolist(),
+        }
+        self._position += size
+        name = PHASES[self._round.phase == "estimate"]
+        ticket = self.tickets.asked
+        return self.tickets.put_out(Batch(ticket, name, size, self.plan.seed, _LARGEST, state))
+
+    # -- rounds
+
+    def _plan_round(self, draws_left: int | None, cost_left: float | None) -> bool:
+        """Plan the next round from everything told so far; False if no budget is left for it."""
+        t = int(self._books.ledger.draws)
+        left = math.inf if draws_left is None else float(draws_left)
+        if cost_left is not None and t:
+            left = min(left, cost_left / self._price())
+        if left < 0.5:
+            return False
+        if not self._search.finished:
+            if t >= left:  # at most half of a budget is for the search
+                self._search.stop()
+                self._stopped = True
+            elif (found := self._search.next()) is not None:
+                self._begin(found)
+                return True
+        if self._estimate is None:
+            self._new_epoch()
+        elif self._worth_an_epoch(left):
+            self._epoch += 1
+            self._learn_from_epoch()
+            self._new_epoch()
+        assert self._estimate is not None
+        size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
+        self._begin(Round("estimate", size, self._estimate.mixture))
+        return True
+
+    def _begin(self, planned: Round, mixture: Frozen | None = None) -> None:
+        if mixture is not None:
+            planned = planned._replace(mixture=mixture)
+        self._number += 1
+        self._round, self._position, self._buffer = planned, 0, []
+        if planned.mixture is None:
+            self._own, self._plain = np.zeros(planned.size, np.int64), None
+        else:
+            self._own = dealt(planned.mixture.shares, planned.size)
+            self._plain = planned.mixture.plain()
+
+    def _size(self, n: int) -> int:
+        if not n:
+            return _BEGIN
+        growth = min(_STEP, self.aim.growth(self._seen())) if self.aim.given else _STEP
+        return max(10, int(growth * n))
+
+    def _new_epoch(self, mixture: Frozen | None = None) -> None:
+        mixture = self._search.frozen() if mixture is None else mixture
+        self._estimate = Epoch(mixture, self._d, self._events)
+        self._fitted_to = self._search.failures
+
+    def _worth_an_epoch(self, left: float) -> bool:
+        """Tell whether a new fit may save draws: it must be worth it and have learned something."""
+        assert self._estimate is not None
+        n = len(self._estimate)
+        aim = self.aim if self.aim.given else Aim(rtol=_USUAL)
+        need = n * (1 + max(aim.growth(self._seen()), 0.0))
+        if not need - n > max(_WORTH, n) or left < n:
+            return False
+        y = self._estimate.answer().y
+        surprise = bool((y.max(axis=0) > _SURPRISE * y.sum(axis=0)).any())
+        failing = int((self._estimate.events < 0).any(axis=1).sum())
+        return surprise or self._fitted_to + failing >= _NEWS * max(self._fitted_to, 1)
+
+    def _learn_from_epoch(self) -> None:
+        epoch = self._estimate
+        assert epoch is not None
+        done = Round("estimate", len(epoch), epoch.mixture)
+        self._search.add(done, epoch.x, epoch.events[:, : self._m], epoch.own)
+        self._search.refit()
+
+    # -- tell
+
+    def tell(self, outcome: Outcome) -> None:
+        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
+        self.tickets.arrive(outcome)
+        for told in self.tickets.in_order():
+            self._books.add(told)
+            self._buffer.append(dict(extra_of(told)))
+        if self._position == self._round.size and not self.tickets.waiting and self._buffer:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        x, g, own = _gathered(self._buffer)
+        self._failing.append(_failures(self._buffer))
+        self._buffer = []
+        if self._round.phase != "estimate":
+            self._search.add(self._round, x, g, own)
+            self._rough = self._search.rough()
+            return
+        assert self._estimate is not None
+        self._estimate.add(x, events_of(g), own)
+        self._looks.append((self.tickets.told, self._estimate.answer().pooled))
+
+    def ask_again(self, outcome: Outcome) -> Batch | None:
+        """Return the batch of a stored outcome; None before its round has started."""
+        self.tickets.check_next(outcome, self._books.index)
+        extra = extra_of(outcome)
+        if extra["round"] > self._number:
+            if self.tickets.waiting:
+                return None
+            self._begin_again(extra)
+        return self._put_out(outcome.size)
+
+    def _begin_again(self, extra: Any) -> None:
+        """Begin the round of a stored outcome: with its mixture, to the last bit."""
+        mixture = Frozen.of(extra["mixture"]) if "mixture" in extra else None
+        if extra["phase"] != "estimate":
+            found = self._search.next()
+            if found is None or found.phase != extra["phase"]:
+                raise PlanError(
+                    f"round {extra['round']} of the store is a {extra['phase']}, but its draws "
+                    "lead to another one: was the store made by another version of croupier?"
+                )
+            self._begin(found._replace(size=int(extra["planned"])), mixture)
+            return
+        if not self._search.finished:
+            self._stopped = bool(extra["stopped"])
+            if self._stopped or self._search.next() is not None:
+                self._search.stop()
+        if self._estimate is None:
+            self._new_epoch(mixture)
+        elif extra["epoch"] > self._epoch:
+            self._epoch = int(extra["epoch"])
+            self._learn_from_epoch()
+            self._new_epoch(mixture)
+        self._begin(Round("estimate", int(extra["planned"]), self._estimate_mixture()))
+
+    def _estimate_mixture(self) -> Frozen:
+        assert self._estimate is not None
+        return self._estimate.mixture
+
+    # -- what is known
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands; its estimate is the one at the end of the last round."""
+        told = self.tickets.told
+        ended = not self._buffer
+
+        def look() -> Look:
+            if not told:
+                raise PlanError("nothing has been told yet: there is no estimate")
+            seen = self._seen()
+            ready = ended and self._estimate is not None and self.interval.ready(seen.pooled)
+            return Look.of(seen, ready=ready, scalar=self._m == 1)
+
+        return self._books.progress(told, seconds, look)
+
+    def _seen(self) -> Estimate:
+        return self._as_estimate(self._pooled([]))
+
+    def _with(self, extras: Sequence[Any]) -> Epoch | None:
+        """Return the epoch with the draws of a round that is not complete."""
+        if self._estimate is None:
+            return None
+        fresh = [extra for extra in extras if extra["phase"] == "estimate"]
+        if not fresh:
+            return self._estimate
+        epoch = self._estimate.copy()
+        x, g, own = _gathered(fresh)
+        epoch.add(x, events_of(g), own)
+        return epoch
+
+    def _pooled(self, extras: Sequence[Any]) -> Pooled:
+        epoch = self._with(extras)
+        if epoch is not None and len(epoch):
+            return epoch.answer().pooled
+        return unknown(self._rough, float(self._books.ledger.draws))
+
+    def _as_estimate(self, pooled: Pooled) -> Estimate:
+        e = len(pooled.mean)
+        scale = Scale(np.zeros(e), np.zeros(e, np.int64))
+        return estimate_of(self.plan, scale, pooled, self.interval)
+
+    def result(self) -> ProbabilityResult:
+        """Return the result from everything told so far."""
+        early = self.tickets.early
+        ledger, history = self._books.with_early(early)
+        extras = [*self._buffer, *(dict(extra_of(outcome)) for outcome in early)]
+        epoch = self._with(extras)
+        seen = self._as_estimate(self._pooled(extras))
+        history.looks = self._curve(len(history), seen)
+        failing = [*self._failing, _failures(extras)]
+        evidence = Evidence(self._search, epoch, self._epoch, self._stopped, failing)
+        made = result_of(
+            self.plan,
+            ledger,
+            seen,
+            history,
+            warnings=[*warnings_of(evidence), *self.tickets.missing()],
+            agreement=untested(self._events),
+            loss=loss,
+            meaning=kind_of(self.plan.table).rows,
+        )
+        return ProbabilityResult.detailed(made, details_of(evidence, seen))
+
+    def _curve(self, rows: int, seen: Estimate) -> Curve:
+        """Return the estimates at the ends of the rounds of the estimate, and the last one."""
+        looks = [(told, self._as_estimate(pooled)) for told, pooled in self._looks if told < rows]
+        looks.append((rows, seen))
+        values = np.array([each.value for _, each in looks])
+        halves = np.array([each.half_width for _, each in looks])
+        if self._m == 1:
+            values, halves = values[:, 0], halves[:, 0]
+        return Curve(np.array([told - 1 for told, _ in looks]), values, halves)
+
+
+def _gathered(extras: Sequence[Any]) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    x, g, own = (np.concatenate([extra[name] for extra in extras]) for name in ("x", "g", "own"))
+    return x, g, own
+
+
+def _failures(extras: Sequence[Any]) -> tuple[Floats, Floats]:
+    """Return the failing points in normal space and in the coordinates of the user."""
+    if not extras:
+        return np.empty((0, 0)), np.empty((0, 0))
+    x, g, _ = _gathered(extras)
+    return x[(g < 0).any(axis=1)], np.concatenate([extra["there"] for extra in extras])
+
+
+def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
+    """Return cost times variance for the estimate; the search does not count in the estimate."""
+    return np.where([name == PHASES[0] for name in plan.names], np.inf, price * variance)

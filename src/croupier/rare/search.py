@@ -1,0 +1,286 @@
+"""Search: finds where a limit state is below zero, from nothing but its values.
+
+Every draw counts: all are weighted by p/q, where q is the mixture of everything that was drawn
+from. From round to round the level falls until it is zero (the cross-entropy method: Rubinstein
+and Kroese 2004; with a mixture: Kurtz and Song, Structural Safety 42, 2013). At the end, walks
+inside the failing region look for parts that no component covers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+from croupier.importance.points import log_mixture
+from croupier.rare.components import Component, Frozen, effective, log_normal, mixture_of, scouts
+from croupier.rare.fit import HIGH, Slope, fitted
+from croupier.rare.walks import Walk
+from croupier.seeds import POLICY, stream
+
+__all__ = ["Round", "Search", "events_of"]
+
+#: The share of the fitted components in a round of the search; the rest are scouts.
+_FITTED: Final = 0.9
+
+#: Shares of an estimate: fitted components, their twins of width 1, scouts.
+_FROZEN: Final = (0.72, 0.18, 0.10)
+
+#: A search that makes no progress in so many rounds gives up.
+_PATIENCE: Final = 6
+_MOST_ROUNDS: Final = 80
+
+#: Fewer failing draws than this are not fitted.
+_FEW: Final = 3
+
+#: An end of a walk is uncovered if one draw there would carry this share of the failing weight.
+_UNCOVERED: Final = 0.05
+_MOST_WALKS: Final = 2
+
+#: The draws of the regression are the latest: this many per dimension.
+_LATEST: Final = 25
+
+
+class Round(NamedTuple):
+    """What is evaluated next: `size` draws of a mixture, or given points.
+
+    `phase` is "search", "walk" or "estimate".
+    """
+
+    phase: str
+    size: int
+    mixture: Frozen | None = None
+    points: Floats | None = None
+
+
+def events_of(g: Floats) -> Floats:
+    """Return g (n, m) with two more columns if m > 1: any (the least) and all (the largest).
+
+    >>> events_of(np.array([[1.0, -2.0]])).tolist()
+    [[1.0, -2.0, -2.0, 1.0]]
+    """
+    if g.shape[1] == 1:
+        return g
+    return np.column_stack((g, g.min(axis=1), g.max(axis=1)))
+
+
+class Search:
+    """Everything drawn so far, and what to evaluate next.
+
+    `states` is the number m of limit states. Each is a target of its own, and so is the event that
+    all fail; the event that any fails is covered by these. `starts` are points (k, d) in normal
+    space that one knows. `calls` counts what the search has evaluated.
+    """
+
+    def __init__(self, d: int, states: int, seed: int, starts: Floats | None = None) -> None:
+        self.d, self.seed = d, seed
+        self.starts = starts
+        self.calls = self.rounds = 0
+        self.x, self.events = np.empty((0, d)), np.empty((0, states + 2 * (states > 1)))
+        self.stalled: list[int] = []
+        self.found: list[list[tuple[float, Component]]] = []
+        self._targets: list[int] = [*range(states), *([states + 1] if states > 1 else [])]
+        self._components = scouts(d)
+        self._counts = np.zeros(len(self._components))
+        self._log_q = np.empty((0, len(self._components)))
+        self._walk: Walk | None = None
+        self._begin_target()
+
+    def _begin_target(self) -> None:
+        self._walks = self._stuck = self._target_rounds = 0
+        self._best = (math.inf, 0.0)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every target was searched."""
+        return len(self.found) == len(self._targets)
+
+    # -- what was evaluated
+
+    def add(self, done: Round, x: Floats, g: Floats, own: NDArray[np.int64]) -> None:
+        """Take the points of a round and the limit states there; `own` is their component."""
+        if done.phase != "estimate":
+            self.calls += len(x)
+        if done.phase == "walk":
+            assert self._walk is not None
+            self._walk.step(x, events_of(g)[:, self._target] < 0)
+            return
+        assert done.mixture is not None
+        fresh = done.mixture.components[: -len(scouts(self.d))]
+        counts = np.bincount(own, minlength=len(done.mixture.components)).astype(float)
+        self._counts[: len(counts) - len(fresh)] += counts[len(fresh) :]
+        self._counts = np.concatenate((self._counts, counts[: len(fresh)]))
+        old = [component.logpdf(self.x) for component in fresh]
+        self._components = [*self._components, *fresh]
+        above = np.column_stack((self._log_q, *old)) if fresh else self._log_q
+        below = np.column_stack([component.logpdf(x) for component in self._components])
+        self._log_q = np.concatenate((above, below))
+        self.x = np.concatenate((self.x, x))
+        self.events = np.concatenate((self.events, events_of(g)))
+
+    @property
+    def log_weight(self) -> Floats:
+        """The log of p/q for every draw, with q the mixture of all of them."""
+        mixture = log_mixture(self._log_q, self._counts / self._counts.sum())
+        return np.asarray(log_normal(self.x) - mixture)
+
+    @property
+    def failures(self) -> int:
+        """How many draws fail in any way."""
+        return int(np.count_nonzero((self.events < 0).any(axis=1)))
+
+    def rough(self) -> Floats:
+        """Return the weighted share of failing draws, per event: it has no known error."""
+        weights = np.exp(self.log_weight)[:, None]
+        return np.asarray((weights * (self.events < 0)).mean(axis=0))
+
+    @property
+    def _target(self) -> int:
+        return self._targets[len(self.found)]
+
+    # -- what is evaluated next
+
+    def next(self) -> Round | None:
+        """Return the next round; None if the search is finished."""
+        self.rounds += 1
+        if not len(self.x):
+            return self._first()
+        while not self.finished:
+            found = self._next_of_target()
+            if found is not None:
+                return found
+            self._finish_target()
+        return None
+
+    def stop(self) -> None:
+        """End the search now: what was found so far is fitted."""
+        while not self.finished:
+            self.stalled.append(self._target)
+            self._finish_target()
+
+    def _first(self) -> Round:
+        size = 300 + 3 * self.d
+        if self.starts is None:
+            return self._scouting()
+        known = [(1.0, Component(start, np.array(1.0))) for start in self.starts]
+        return Round("search", size + 60 * len(known), mixture_of(known, self.d, 0.5))
+
+    def _scouting(self) -> Round:
+        return Round("search", 300 + 3 * self.d, mixture_of([], self.d, 0.0))
+
+    def _drawn(self, fits: list[tuple[float, Component]]) -> Round:
+        return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
+
+    def _next_of_target(self) -> Round | None:
+        h, log_w = self.events[:, self._target], self.log_weight
+        fails = h < 0
+        known = effective(log_w[fails])
+        if known >= 60 + 3 * self.d:
+            return self._walked(fails, log_w)
+        self._target_rounds += 1
+        enough = 40 + 0.3 * self.d
+        chosen, level = self._below(h, log_w, enough) if known < enough else (fails, 0.0)
+        before, knew = self._best
+        better = level < before or known > knew + 1
+        self._best = min(level, before), max(known, knew)
+        self._stuck = 0 if better else self._stuck + 1
+        if self._stuck >= _PATIENCE or self._target_rounds > _MOST_ROUNDS:
+            self.stalled.append(self._target)
+            return None
+        if known < enough and level == np.median(h):  # a function of few values has no levels
+            if fails.sum() < _FEW:
+                return self._scouting()
+            return self._drawn(fitted(self.x[fails], self._wider(fails, enough), self._rng()))
+        return self._drawn(fitted(self.x[chosen], log_w[chosen], self._rng(), self._slope()))
+
+    def _below(self, h: Floats, log_w: Floats, enough: float) -> tuple[NDArray[np.bool_], float]:
+        """Return the draws below the lowest level with enough effective draws, and the level."""
+        order = np.argsort(h, kind="stable")
+        w = np.exp(log_w[order] - log_w.max())
+        counted = np.cumsum(w) ** 2 / np.maximum(np.cumsum(w * w), 1e-300)
+        reached = np.flatnonzero(counted >= enough)
+        level = float(h[order[reached[0]]]) if len(reached) else float(h.max())
+        return h <= level, level
+
+    def _wider(self, fails: NDArray[np.bool_], enough: float) -> Floats:
+        """Return the weights of failing draws under the narrowest wider normal with enough."""
+        x = self.x[fails]
+        log_q = log_mixture(self._log_q[fails], self._counts / self._counts.sum())
+        enough = min(enough, 0.5 * len(x))
+        for width in np.geomspace(1.0, 4.0, 13):
+            log_w = Component(np.zeros(self.d), np.array(width)).logpdf(x) - log_q
+            if effective(log_w) >= enough:
+                return np.asarray(log_w)
+        return np.zeros(len(x))
+
+    def _slope(self) -> Slope | None:
+        if self.d <= HIGH:
+            return None
+        latest = slice(-_LATEST * self.d, None)
+        return Slope(self.x[latest], self.events[latest, self._target])
+
+    def _rng(self) -> np.random.Generator:
+        return stream(self.seed, POLICY, self.rounds)
+
+    # -- walks
+
+    def _walked(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
+        """Return the next step of a walk, or draws around its ends that nothing covers."""
+        if self._walk is None:
+            if self._walks == _MOST_WALKS:
+                return None
+            self._walks += 1
+            self._walk = Walk.among(self.x[fails], log_w[fails])
+        if not self._walk.ended:
+            points = self._walk.proposed(self._rng())
+            return Round("walk", len(points), points=points)
+        ends = self._walk.places
+        self._walk = None
+        total = float(np.logaddexp.reduce(log_w[fails]))
+        log_q = np.column_stack([each.logpdf(ends) for each in self._components])
+        there = log_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
+        uncovered = ends[there > total + math.log(_UNCOVERED)]
+        if not len(uncovered):
+            return None
+        return self._drawn([(1.0, Component(end, np.array(1.0))) for end in uncovered])
+
+    def _finish_target(self) -> None:
+        self.found.append(self._fit(self._target))
+        self._walk = None
+        self._begin_target()
+
+    # -- what was found
+
+    def _fit(self, event: int) -> list[tuple[float, Component]]:
+        fails = self.events[:, event] < 0
+        if fails.sum() < _FEW:
+            return []
+        latest = slice(-_LATEST * self.d, None)
+        slope = Slope(self.x[latest], self.events[latest, event]) if self.d > HIGH else None
+        return fitted(self.x[fails], self.log_weight[fails], self._rng(), slope)
+
+    def refit(self) -> None:
+        """Fit every target again, from everything that was drawn since."""
+        self.rounds += 1
+        self.found = [self._fit(event) for event in self._targets]
+
+    def frozen(self) -> Frozen:
+        """Return the mixture that the estimate is drawn from."""
+        fits = [
+            (share / sum(each for each, _ in found) / len(self.found), component)
+            for found in self.found
+            for share, component in found
+        ]
+        wide = scouts(self.d)
+        if not fits:  # nothing fails so far: half of the draws are nominal
+            return Frozen(tuple(wide), np.array([0.5, 0.25, 0.25]))
+        total = sum(share for share, _ in fits)
+        own, twin, scouting = _FROZEN
+        shares = np.array([share / total for share, _ in fits])
+        twins = [Component(each.mean, np.array(1.0)) for _, each in fits]
+        components = (*(each for _, each in fits), *twins, *wide)
+        mixed = (own * shares, twin * shares, np.full(len(wide), scouting / len(wide)))
+        return Frozen(components, np.concatenate(mixed), len(fits))

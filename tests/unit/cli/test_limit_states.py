@@ -1,0 +1,95 @@
+"""croupier run with a section [probability]."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from croupier import cli
+
+PYTHON = """
+from scipy import stats
+
+def beyond(x):
+    return 15 - x.sum(axis=1)
+
+over = [stats.expon(), stats.expon()]
+"""
+
+TOML = """
+[run]
+draws = 20000
+rtol = 0.1
+seed = 7
+
+[probability]
+python = "MODULE.py:beyond"
+over = OVER
+"""
+
+
+def invoke(*arguments: object) -> Any:
+    return CliRunner().invoke(cli.app, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that writes a problem file with this `over`."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+    name = "module_" + tmp_path.name.replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(PYTHON)
+
+    def make(over: str, more: str = "") -> Path:
+        path = tmp_path / "arms.toml"
+        path.write_text(TOML.replace("OVER", over).replace("MODULE", name) + more)
+        return path
+
+    return make
+
+
+OVERS = {
+    "a list": '[{ name = "expon" }, { name = "expon", scale = 1.0 }]',
+    "a reference": '"MODULE.py:over"',
+}
+
+
+@pytest.mark.parametrize("over", OVERS.values(), ids=OVERS.keys())
+def test_a_limit_state_is_run_from_a_file(over: str, write: Any) -> None:
+    done = invoke("run", write(over), "--json")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    assert abs(data["value"] - stats.gamma(2).sf(15)) < 4 * data["stderr"]
+    assert data["table"] == "probability"
+    assert data["details"]["search"]["components"]
+
+
+def test_a_stored_run_is_resumed_and_shown(write: Any, tmp_path: Path) -> None:
+    path = write(OVERS["a list"])
+    assert invoke("run", path, "--store", "run.db", "--draws", 900).exit_code in (0, 3)
+    done = invoke("run", path, "--store", "run.db", "--json")
+    assert json.loads(done.stdout)["draws"] > 900
+    shown = invoke("show", "run.db")
+    assert "estimate" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("over", "more", "said"),
+    [
+        ('[{ name = "nrom" }]', "", "scipy.stats has no distribution 'nrom'"),
+        ('[{ name = "norm", mean = 2 }]', "", "the distribution 'norm' in over"),
+        ("[2, 3]", "", "a distribution in over must be such as"),
+        ("2", "belw = 1.0\n", "did you mean 'below'"),
+        ("0", "", "at least 1"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(over: str, more: str, said: str, write: Any) -> None:
+    done = invoke("run", write(over, more))
+    assert done.exit_code != 0
+    assert said in " ".join(done.output.split())

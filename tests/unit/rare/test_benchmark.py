@@ -1,0 +1,54 @@
+"""The reference values of the benchmark are right, and its page shows what was measured."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.rare import lost_mode, page
+from benchmarks.rare_problems import FIRST, MORE, Problem
+
+DOCS = Path(__file__).parents[3] / "docs"
+KNOWN = {
+    "RP54": 9.906031e-4, "RP55": 0.5600144283, "RP77": 2.690844e-7, "Vasicek": 6.685336e-4,
+    "RP107": 2.866516e-7, "RP111": 8.035e-7, "four-branch": 2.222795e-3,
+}  # fmt: skip
+
+
+def test_the_page_shows_the_rows_of_the_file() -> None:
+    with (DOCS / "benchmarks" / "rare.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["problem"] for row in rows] == [problem.name for problem in (*FIRST, *MORE)]
+    assert page(rows) in (DOCS / "rare.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_reference_value_is_the_known_one(name: str) -> None:
+    (problem,) = [each for each in (*FIRST, *MORE) if each.name == name]
+    assert problem.value() == pytest.approx(KNOWN[name], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [each for each in FIRST if isinstance(each.over, int) and each.name not in ("RP31", "RP63")],
+    ids=lambda problem: problem.name,
+)
+def test_a_reference_value_agrees_with_plain_draws_of_a_wider_normal(problem: Problem) -> None:
+    """Importance sampling by 400 000 draws of N(0, 4) (in 10 dimensions and more: N(0, 1.2^2))."""
+    rng, d = np.random.default_rng(7), problem.over
+    if d > 10:
+        pytest.skip("a wide normal is useless in 100 dimensions")
+    s = 2.0 if d < 4 else 1.6
+    x = s * rng.standard_normal((400_000, d))
+    weight = np.exp(-0.5 * np.square(x).sum(axis=1) * (1 - 1 / s**2)) * s**d
+    y = weight * (problem.g(x) < 0)
+    error = y.std() / np.sqrt(len(y))
+    assert abs(y.mean() - problem.value()) < 4.5 * error
+
+
+def test_a_lost_mode_is_seen() -> None:
+    (problem,) = [each for each in FIRST if each.name == "RP111"]
+    corners = np.array([[3.5, 3.6], [-3.5, 3.6], [3.5, -3.6], [-3.5, -3.6]])
+    assert not lost_mode(problem, corners)
+    assert lost_mode(problem, corners[:3])

@@ -1,0 +1,45 @@
+"""Components: densities, scouts, and draws that are dealt in the right proportions."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from croupier.rare.components import Component, Frozen, dealt, mixture_of, scout_widths, scouts
+
+
+def test_the_density_of_a_component_is_that_of_its_normal() -> None:
+    root = np.array([[1.0, 0.0], [0.5, 0.3]])
+    x = np.random.default_rng(7).normal(size=(5, 2))
+    known = multivariate_normal([1.0, 2.0], root @ root.T).logpdf(x)
+    assert np.allclose(Component(np.array([1.0, 2.0]), root).logpdf(x), known)
+    known = multivariate_normal([1.0, 2.0], 4 * np.eye(2)).logpdf(x)
+    assert np.allclose(Component(np.array([1.0, 2.0]), np.array(2.0)).logpdf(x), known)
+
+
+def test_a_component_samples_its_own_covariance() -> None:
+    root = np.array([[1.0, 0.0], [0.5, 0.3]])
+    x = Component(np.array([1.0, 2.0]), root).sample(np.random.default_rng(7), 100_000)
+    assert np.allclose(np.cov(x.T), root @ root.T, atol=0.02)
+
+
+@pytest.mark.parametrize("d", [1, 2, 10, 100, 1000])
+def test_scouts_are_as_far_from_nominal_as_they_should_be(d: int) -> None:
+    found = [d * ((s * s - 1) / 2 - np.log(s)) for s in scout_widths(d)]
+    assert np.allclose(found, [0, 2, 6], atol=1e-6)
+
+
+def test_every_piece_of_a_deal_has_its_due_of_each_component() -> None:
+    shares = np.array([0.6, 0.3, 0.1])
+    own = dealt(shares, 1000)
+    assert np.bincount(own).tolist() == [600, 300, 100]
+    for start in range(0, 1000, 100):
+        assert np.abs(np.bincount(own[start : start + 100], minlength=3) - 100 * shares).max() <= 2
+
+
+def test_a_mixture_comes_back_from_plain_data() -> None:
+    mixture = mixture_of([(1.0, Component(np.ones(2), np.eye(2) * 0.5))], 2, 0.9)
+    x = np.random.default_rng(7).normal(size=(4, 2))
+    for plain in (mixture.plain(), mixture.arrays()):
+        assert np.array_equal(Frozen.of(plain).logpdf(x), mixture.logpdf(x))
+    assert mixture.shares.sum() == pytest.approx(1)
+    assert len(mixture.components) == 1 + len(scouts(2))

@@ -1,0 +1,284 @@
+"""cr.probability: known answers, all kinds of input, bad input, stores and workers."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import croupier as cr
+from croupier.rare import Nataf, ProbabilityResult
+
+quiet = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+
+
+def beyond(x: Any) -> Any:
+    return 4.0 - x[:, 0]
+
+
+def near(result: cr.Result, value: float) -> bool:
+    return bool(abs(result.value - value) < 4 * result.stderr)
+
+
+def test_a_probability_of_3e5_takes_two_thousand_calls() -> None:
+    result = cr.probability(beyond, 2, draws=50_000, rtol=0.1, rng=7)
+    assert isinstance(result, ProbabilityResult)
+    assert near(result, stats.norm.sf(4))
+    assert result.stopped == "tolerance"
+    assert result.draws < 3000
+    assert result.draws == result.search["calls"] + result.arms["estimate"].draws
+    assert result.beta == pytest.approx(4, abs=0.05)
+    low, high = result.beta_interval
+    assert low < result.beta < high
+    assert np.allclose(result.design_points[0], [4, 0], atol=0.4)
+    assert result.mode_shares.sum() > 0.9
+    assert result.warnings == ()
+
+
+def test_the_calls_of_g_are_the_draws() -> None:
+    called = []
+
+    def counted(x: Any) -> Any:
+        called.append(len(x))
+        return 3 - x[:, 0]
+
+    result = cr.probability(counted, 2, draws=2000, rng=7)
+    assert result.draws == 2000
+    assert sum(called) == 2000 + 3 + 3  # three points, twice: how is g called, is it a number
+
+
+def test_a_function_of_one_point_is_found_out() -> None:
+    def one(x: Any) -> float:
+        return float(4.0 - x[0])
+
+    assert cr.probability(one, 2, draws=2500, rng=7).value == (
+        cr.probability(beyond, 2, draws=2500, rng=7).value
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_a_sum_of_rows_is_not_taken_for_a_sum_of_columns(d: int) -> None:
+    def one(x: Any) -> Any:
+        assert x.shape == (d,)
+        return 3 * np.sqrt(d) - x.sum()
+
+    result = cr.probability(one, d, draws=4000, rng=7)
+    assert near(result, stats.norm.sf(3))
+
+
+@pytest.mark.parametrize(
+    ("over", "g", "value"),
+    [
+        ([stats.expon(), stats.expon()], lambda x: 15 - x.sum(axis=1), stats.gamma(2).sf(15)),
+        (
+            stats.multivariate_normal([1, 2], [[2, 1], [1, 3]]),
+            lambda x: 14 - x.sum(axis=1),
+            stats.norm(3, np.sqrt(7)).sf(14),
+        ),
+        (
+            Nataf([stats.norm(), stats.norm()], [[1, 0.6], [0.6, 1]]),
+            lambda x: 7 - x.sum(axis=1),
+            stats.norm(0, np.sqrt(3.2)).sf(7),
+        ),
+        ((1, lambda z: np.exp(z)), lambda x: np.e**4 - x[:, 0], stats.norm.sf(4)),
+    ],
+    ids=["marginals", "a normal vector", "a copula", "a transform"],
+)
+def test_every_kind_of_distribution_has_its_known_answer(over: Any, g: Any, value: float) -> None:
+    assert near(cr.probability(g, over, draws=50_000, rtol=0.1, rng=7), value)
+
+
+def test_design_points_are_in_the_coordinates_of_the_user() -> None:
+    result = cr.probability(lambda x: 15 - x[:, 0], [stats.expon()], draws=3000, rng=7)
+    assert result.design_points[0, 0] == pytest.approx(15, abs=0.3)
+    known = result.search["components"][0]["design_point_normal"]
+    assert known[0] == pytest.approx(-stats.norm.ppf(np.exp(-15)), abs=0.1)
+
+
+def test_all_four_branches_are_found() -> None:
+    def branches(x: Any) -> Any:
+        return np.minimum.reduce([3.5 - x[:, 0], 3.5 + x[:, 0], 3.5 - x[:, 1], 3.5 + x[:, 1]])
+
+    result = cr.probability(branches, 2, draws=50_000, rtol=0.1, rng=7)
+    assert near(result, 1 - (1 - 2 * stats.norm.sf(3.5)) ** 2)
+    sides = {(int(np.argmax(np.abs(p))), bool(p.sum() > 0)) for p in result.design_points}
+    assert len(sides) == 4
+
+
+@quiet
+def test_several_limit_states_share_their_draws() -> None:
+    def two(x: Any) -> Any:
+        return np.column_stack((2.5 - x[:, 0], 3 - x[:, 1]))
+
+    result = cr.probability(two, 2, draws=100_000, rtol=0.1, rng=7, names=["left", "right"])
+    a, b = stats.norm.sf([2.5, 3])
+    known = np.array([a, b, a + b - a * b, a * b])
+    assert result.components == ("left", "right", "any", "all")
+    assert (np.abs(result.value - known) < 4 * result.stderr).all()
+    assert (result.stderr < 0.06 * known).all()
+    assert np.allclose(np.sqrt(np.diag(result.covariance)), result.stderr, rtol=0.3)
+    assert result.covariance[0, 2] > 0  # a failure of one is a failure of any
+    assert result.beta.shape == (4,)
+
+
+def test_the_limit_may_be_another_number() -> None:
+    result = cr.probability(lambda x: -x[:, 0], 2, below=-3.5, draws=20_000, rtol=0.1, rng=7)
+    assert near(result, stats.norm.sf(3.5))
+
+
+def test_a_start_finds_a_hole_that_no_slope_leads_to() -> None:
+    def hole(x: Any) -> Any:
+        inside = np.square(x - np.array([-3.0, -3.0])).sum(axis=1) < 0.2**2
+        return np.where(inside, -1.0, 4.5 - x[:, 0])
+
+    known = stats.norm.sf(4.5) + stats.ncx2.cdf(0.2**2, 2, 18)
+    result = cr.probability(hole, 2, draws=50_000, rtol=0.1, starts=[[-3, -3]], rng=7)
+    assert near(result, known)
+
+
+@quiet
+def test_never_failing_says_the_bound_and_what_was_scouted() -> None:
+    result = cr.probability(lambda x: 1 + x[:, 0] ** 2, 2, draws=20_000, rng=7)
+    assert result.value == 0
+    assert result.interval[0] == 0
+    assert 0 < result.interval[1] < 1e-3
+    (said,) = [text for text in result.warnings if "never below" in text]
+    assert "widths 1, 2.12, 3.04" in said
+    assert result.beta == np.inf
+
+
+@quiet
+def test_always_failing_is_a_probability_of_one() -> None:
+    result = cr.probability(lambda x: -1 - x[:, 0] ** 2, 2, draws=3000, rng=7)
+    assert result.value == pytest.approx(1, abs=0.01)
+    assert result.interval[1] <= 1
+
+
+@quiet
+def test_a_small_budget_ends_the_search_and_says_so() -> None:
+    result = cr.probability(beyond, 2, draws=600, rng=7)
+    assert result.draws == 600
+    assert any("ended the search" in text for text in result.warnings)
+    assert 0 <= result.interval[0] <= result.interval[1] <= 1
+
+
+@quiet
+def test_a_budget_that_ends_within_the_search_knows_nothing_about_the_error() -> None:
+    result = cr.probability(beyond, 2, draws=100, rng=7)
+    assert result.interval == (0, 1)
+    assert "was not finished" in result.warnings[0]
+
+
+def test_a_yes_or_no_function_has_no_levels_and_is_found_all_the_same() -> None:
+    def step(x: Any) -> Any:
+        return np.where(x[:, 0] + x[:, 1] > 4.2, -1.0, 1.0)
+
+    result = cr.probability(step, 2, draws=50_000, rtol=0.1, rng=7)
+    assert near(result, stats.norm.sf(4.2 / np.sqrt(2)))
+
+
+@pytest.mark.parametrize(
+    ("g", "over", "said"),
+    [
+        (3, 2, "g must be a function"),
+        (lambda x: np.full(len(x), np.nan), 2, "g is NaN at x ="),
+        (lambda x: x[:, 5], 2, "does its dimension match `over`"),
+        (lambda x: np.zeros((len(x), 2, 2)), 2, "g must return a number for each point"),
+        (lambda x: "red", 2, "g must return a number for each point"),
+    ],
+)
+def test_a_bad_limit_state_is_refused_before_the_run(g: Any, over: Any, said: str) -> None:
+    with pytest.raises(cr.PlanError, match=said):
+        cr.probability(g, over, draws=1000)
+
+
+def test_nan_in_the_run_names_the_point_and_keeps_what_was_stored(tmp_path: Path) -> None:
+    def bad(x: Any) -> Any:
+        return np.where(np.abs(x[:, 0] - 4.05) < 0.05, np.nan, 4 - x[:, 0])
+
+    with pytest.raises(cr.ArmError, match=r"ticket .*g is NaN at x = \["):
+        cr.probability(bad, 2, draws=10_000, rng=7, store=tmp_path / "run.db")
+    assert cr.open_run(tmp_path / "run.db").result().draws > 0
+
+
+def test_an_error_in_g_is_told_with_its_ticket() -> None:
+    calls = []
+
+    def raises(x: Any) -> Any:
+        calls.append(len(x))
+        if sum(calls) > 500:
+            raise RuntimeError("the mesh is broken")
+        return 4 - x[:, 0]
+
+    with pytest.raises(cr.ArmError, match=r"raised RuntimeError: the mesh is broken"):
+        cr.probability(raises, 2, draws=10_000, rng=7)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"draws": 1000, "anytime": True}, "anytime=True is not possible"),
+        ({"draws": 1000, "interval": "guaranteed"}, "'guaranteed' is not possible"),
+        ({"cost": 10.0}, "g reports no costs"),
+        ({}, "no budget"),
+        ({"draws": 1000, "below": "low"}, "below must be a number"),
+        ({"draws": 1000, "below": np.inf}, "below must be finite"),
+        ({"draws": 1000, "starts": [[1, 2, 3]]}, r"starts must be points \(k, 2\)"),
+        ({"draws": 1000, "names": ["a"]}, "names= is for several limit states"),
+        ({"draws": 1000, "start": [[1, 2]]}, "start"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises((cr.PlanError, TypeError), match=said):
+        cr.probability(beyond, 2, **options)
+
+
+class Stop:
+    """Stops a run after some tickets, as a kill would, between two batches."""
+
+    def __init__(self, tickets: int) -> None:
+        self.tickets = tickets
+
+    def __call__(self, progress: cr.Progress) -> bool:
+        return progress.tickets >= self.tickets
+
+
+@quiet
+@pytest.mark.parametrize("tickets", [5, 16, 40, 110, 130, 150, 175])
+def test_search_walk_and_estimate_survive_a_cut(tickets: int, tmp_path: Path) -> None:
+    whole = cr.probability(beyond, 2, draws=3000, rng=7)
+    assert whole.history.size.size > 175
+    store = tmp_path / "run.db"
+    cr.probability(beyond, 2, draws=3000, rng=7, store=store, callback=Stop(tickets))
+    again = cr.probability(beyond, 2, draws=3000, rng=7, store=store)
+    assert again.value == whole.value
+    assert again.interval == whole.interval
+    assert again.to_dict()["details"] == whole.to_dict()["details"]
+    opened = cr.open_run(store).result()
+    assert opened.design_points.tolist() == whole.design_points.tolist()
+
+
+def test_threads_and_widths_change_nothing() -> None:
+    here = cr.probability(beyond, 2, draws=3000, rng=7)
+    with ThreadPoolExecutor(2) as threads:
+        there = cr.probability(beyond, 2, draws=3000, rng=7, executor=threads, width=5)
+    assert (here.value, here.interval) == (there.value, there.interval)
+
+
+def test_a_result_comes_back_from_json_with_its_details() -> None:
+    result = cr.probability(beyond, 2, draws=2500, rng=7)
+    again = ProbabilityResult.from_dict(result.to_dict())
+    assert again.beta == result.beta
+    assert again.search == result.search
+    assert again.confidence_interval(0.5) == result.confidence_interval(0.5)
+
+
+@quiet
+def test_a_run_may_have_a_budget_in_seconds() -> None:
+    result = cr.probability(beyond, 2, seconds=0.6, rng=7)
+    assert result.stopped == "seconds"
+    assert result.draws > 300
