@@ -188,7 +188,7 @@ def measure(problem: Problem, name: str, rtol: float, seeds: Iterable[int]) -> d
         "problem": problem.name,
         "method": name,
         "rtol": f"{rtol:g}",
-        "held out": problem.held_out,
+        "later": problem.later,
         "runs": len(evaluations),
         "reached": reached,
         "covered": covered,
