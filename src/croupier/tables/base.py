@@ -237,6 +237,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
     "strata": "croupier.tables.strata",
     "mixture": "croupier.importance.mixture_kind",
+    "continuum": "croupier.tables.continuum",
 }
 
 
