@@ -81,9 +81,9 @@ def tail_variance(mean: float, scale: float) -> float:
 
 
 def tail_problem() -> Problem:
-    arms = cr.continuum(tail, check=False, mean=(0.0, 6.0), scale=(0.8, 2.0))
+    arms = cr.continuum(tail, check=False, mean=(0.0, 6.0), scale=(0.9, 2.0))
     loss = np.array([tail_variance(*point) for point in arms.points])
-    fine = [tail_variance(m, s) for m in np.linspace(3, 5, 41) for s in np.linspace(0.8, 1.2, 17)]
+    fine = [tail_variance(m, s) for m in np.linspace(3, 5, 41) for s in np.linspace(0.9, 1.2, 13)]
     return Problem(arms, loss, min(fine), 1e-4)
 
 

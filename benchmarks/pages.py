@@ -295,6 +295,23 @@ def _guaranteed() -> str:
     return _table(header, body)
 
 
+def _continuum() -> str:
+    """Return what a continuum costs beside the best point of its box."""
+    rows = [
+        [
+            row["problem"],
+            row["runs"],
+            f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}",
+            f"{float(row['worst']):.2f}",
+            f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}",
+            f"{float(row['coverage']):.3f}",
+            f"{float(row['points']):.0f}",
+        ]
+        for row in report.read("continuum")
+    ]
+    return _table(["problem", "runs", "I", "worst I", "ratio", "coverage", "points drawn"], rows)
+
+
 def _strata() -> str:
     """Return coverage, mean error and claimed variance of strata, by family and policy."""
     found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
@@ -412,6 +429,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "logs": _logs,
     "guaranteed": _guaranteed,
     "strata": _strata,
+    "continuum": _continuum,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,

@@ -19,12 +19,16 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies.base import Choice, Play, Random, objective_weights, price_of
+from croupier.policies.indices import shared_mean_guard
 from croupier.policies.smooth_surface import Surface
 
 __all__ = ["SmoothThompson", "points_in"]
 
 #: Every point that is opened gets this many draws first.
 _FIRST: Final = 8
+
+#: Every point of the design gets this many times sqrt(t/K) draws, for the K points of the design.
+_FLOOR: Final = 0.5
 
 #: The surface is drawn at this many unopened points, those where it may be lowest.
 _SHORTLIST: Final = 24
@@ -112,6 +116,8 @@ class SmoothThompson:
 
 def points_in(plan: Plan, points: Any = None) -> Floats:
     """Return the coordinates of the arms of a plan, in a box of side 1."""
+    if len(plan.names) == 1:
+        return np.full((1, 1), 0.5)
     given = plan.settings.get("points") if points is None else points
     if given is None or len(given) != len(plan.names):
         raise PlanError(
@@ -140,9 +146,13 @@ def _design(points: Floats) -> tuple[int, ...]:
 
 
 def _unopened(state: _Open, ledger: Ledger, pending: Floats) -> int | None:
-    """Return a point that must be drawn before there is anything to fit."""
+    """Return a point that must be drawn: one that is new, or one of the design on its floor.
+
+    The design stays, so that points all over the box can contradict a corner that sees too little.
+    """
+    least = max(_FIRST, _FLOOR * math.sqrt(ledger.draws / len(state.design)))
     for arm in state.design:
-        if ledger.count[arm] + pending[arm] < _FIRST:
+        if ledger.count[arm] + pending[arm] < least:
             return arm
     short = np.flatnonzero((ledger.count + pending > 0) & (ledger.count + pending < _FIRST))
     return int(short[0]) if len(short) else None
@@ -176,8 +186,11 @@ def _known(state: _Open, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floa
     centre, precision = _damped_centre(count, mean, s2)
     off = np.abs(mean - centre)
     doubt = np.where(precision > 0, 1 / np.sqrt(np.maximum(precision, np.finfo(float).tiny)), 0.0)
-    # A mean so far from the others needs a larger variance than was seen.
+    # A mean so far from the others needs a larger variance than was seen. The guard of the default
+    # policy explains it at two standard errors, the surface at one: four times the variance.
+    guarded, _, _ = shared_mean_guard(count[:, 0], mean, s2)
     needed = count * np.square(np.maximum(off - 2 * doubt, 0.0))
+    needed = np.maximum(needed, np.where(guarded > s2, 4 * guarded, 0.0))
     flat, raised = s2 == 0, needed > s2
     variance = np.maximum(s2, needed)
     unseen = count * np.square(off + 0.8 * doubt)
