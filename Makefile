@@ -16,7 +16,7 @@ unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-slow test-faults test-versions bench bench-efficiency bench-coverage bench-overhead \
-  bench-costs bench-calls bench-logs bench-guaranteed bench-strata bench-continuum bench-parallel bench-delays \
+  bench-costs bench-calls bench-logs bench-guaranteed bench-strata bench-grown-strata bench-continuum bench-parallel bench-delays \
   bench-policies bench-simulator bench-paths bench-logistic bench-evidence bench-importance lint format docs gallery \
   notebooks picture dist clean
 
@@ -63,6 +63,9 @@ bench-guaranteed: $(INSTALLED) ## do guaranteed intervals hold at every look, an
 
 bench-strata: $(INSTALLED) ## coverage of strata, and what their epochs cost (an hour)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.strata $(ARGS)
+
+bench-grown-strata: $(INSTALLED) ## what strata that grow take from the variance (an hour)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.grown_strata $(ARGS)
 
 bench-continuum: $(INSTALLED) ## what it costs to learn a parameter while drawing (an hour)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.continuum $(ARGS)

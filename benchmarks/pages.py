@@ -312,6 +312,24 @@ def _continuum() -> str:
     return _table(["problem", "runs", "I", "worst I", "ratio", "coverage", "points drawn"], rows)
 
 
+def _grown_strata() -> str:
+    """Return what strata that grow take from the variance."""
+    rows = [
+        [
+            row["problem"],
+            row["runs"],
+            f"{float(row['ratio']):.3f} ± {float(row['ratio_se']):.3f}",
+            f"{float(row['claimed']):.3f}",
+            "-" if row["halves"] == "nan" else f"{float(row['halves']):.3f}",
+            f"{float(row['coverage']):.3f}",
+            f"{float(row['boxes']):.0f}",
+        ]
+        for row in report.read("grown-strata")
+    ]
+    header = ["function", "runs", "ratio", "claimed", "two halves per axis", "coverage", "boxes"]
+    return _table(header, rows)
+
+
 def _strata() -> str:
     """Return coverage, mean error and claimed variance of strata, by family and policy."""
     found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
@@ -430,6 +448,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "guaranteed": _guaranteed,
     "strata": _strata,
     "continuum": _continuum,
+    "grown-strata": _grown_strata,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,

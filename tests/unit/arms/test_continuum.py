@@ -122,4 +122,8 @@ def test_what_is_not_callable_is_refused() -> None:
 
 def test_the_policy_needs_points() -> None:
     with pytest.raises(cr.PlanError, match="needs the coordinates of every arm"):
-        cr.estimate({"a": lambda rng, n: rng.random(n)}, draws=10, policy="smooth-thompson")
+        cr.estimate(
+            {name: lambda rng, n: rng.random(n) for name in "ab"},
+            draws=10,
+            policy="smooth-thompson",
+        )
