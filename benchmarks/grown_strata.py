@@ -27,7 +27,7 @@ DRAWS = 10_000
 def corner(x: Floats) -> Floats:
     """Return Genz's corner peak."""
     d = x.shape[1]
-    c = np.linspace(0.6, 1.4, d) * (9.25 / d if d < 10 else 0.5)
+    c = np.linspace(0.6, 1.4, d) * 1.85 / d
     return np.asarray((1 + x @ c) ** -(d + 1.0))
 
 
@@ -35,7 +35,7 @@ def discontinuous(x: Floats) -> Floats:
     """Return Genz's exponential that is 0 beyond 0.45 and 0.6 in the first coordinates."""
     d = x.shape[1]
     inside = (x[:, 0] < 0.45) & (x[:, 1] < 0.6)
-    return np.where(inside, np.exp(x @ (np.linspace(0.6, 1.4, d) * 8.6 / d)), 0.0)
+    return np.where(inside, np.exp(x @ (np.linspace(0.6, 1.4, d) * 4.3 / d)), 0.0)
 
 
 def disc(x: Floats) -> Floats:

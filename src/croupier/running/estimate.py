@@ -101,8 +101,8 @@ def estimate(
             as long. "anytime" is the same as ``anytime=True``. By default, the interval fits the
             way in which the run may stop.
         policy: How the budget is dealt: the name of a policy in `croupier.policies`, or a policy.
-        combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
-            function of the ledger.
+        combine: How the arms become one estimate: "guarded", "mean", "inverse-variance",
+            "settled", or a function of the ledger. For a `continuum`, "guarded" is "settled".
         objective: For vectors, the weight of each component's variance in the allocation. With
             ``log=True``, the weight of its relative variance.
         log: The arms return logs of draws (-inf for a draw of zero), or
@@ -167,6 +167,7 @@ def estimate(
     if isinstance(arms, Continuum):
         table = continuum_of(arms.settings)
         policy = SmoothThompson() if policy == "auto" else policy
+        combine = "settled" if combine == "guarded" else combine
     dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit, names, table)
     return deal(named, settings, dealing)
 
