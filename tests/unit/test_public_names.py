@@ -16,9 +16,9 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "estimate", "evidence",
-    "importance", "merge", "open_run", "play", "policies", "scalar", "simulate", "simulator",
-    "stratify",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "continuum", "estimate",
+    "evidence", "importance", "merge", "open_run", "play", "policies", "scalar", "simulate",
+    "simulator", "stratify",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython",
