@@ -62,8 +62,6 @@ def independent(
     chosen = cr.policies.Fixed("b") if policy == "fixed" else cr.policies.as_policy(policy)
     if isinstance(chosen, Bandit):
         chosen = replace(chosen, bounds=(-9.0, 11.0), cost_bounds=(1.0, 2.0))
-    if isinstance(chosen, cr.policies.SmoothThompson):
-        chosen = cr.policies.SmoothThompson(points=[(float(k),) for k in range(len(arms))])
     learners = {name: arm.learner for name, arm in arms.items() if arm.learner is not None}
     unit = "draws" if learning else "cost"
 

@@ -54,11 +54,12 @@ class _Open(NamedTuple):
 class SmoothThompson:
     """Thompson sampling where the arms are points of a box, and similar if they are close.
 
-    `points` has the coordinates of each arm. A plan of `continuum` has them in its settings. A few
-    points that fill the box come first. Then log(cost times variance) of the points that were drawn
-    is taken as a smooth function with the noise 2/df, and each decision plays the lowest point of
-    one draw of its posterior. A new point is opened if it is promised to be better by 2 %, and
-    there are never more open points than the design and sqrt(t).
+    `points` has the coordinates of each arm. A plan of `continuum` has them in its settings.
+    Without them, the arms lie on a line in their order, such as 16 drifts from small to large. A
+    few points that fill the box come first. Then log(cost times variance) of the points that were
+    drawn is taken as a smooth function with the noise 2/df, and each decision plays the lowest
+    point of one draw of its posterior. A new point is opened if it is promised to be better by 2 %,
+    and there are never more open points than the design and sqrt(t).
     """
 
     name: ClassVar[str] = "smooth-thompson"
@@ -111,22 +112,24 @@ class SmoothThompson:
 
     @classmethod
     def example(cls) -> Self:
-        return cls(points=((0.0,), (1.0,)))
+        return cls()
 
 
 def points_in(plan: Plan, points: Any = None) -> Floats:
-    """Return the coordinates of the arms of a plan, in a box of side 1."""
-    if len(plan.names) == 1:
-        return np.full((1, 1), 0.5)
+    """Return the coordinates of the arms of a plan, in a box of side 1.
+
+    They are the given ones, or those in the settings of the plan. Otherwise the arms lie on a line,
+    in their order.
+    """
+    arms = len(plan.names)
     given = plan.settings.get("points") if points is None else points
-    if given is None or len(given) != len(plan.names):
-        raise PlanError(
-            "this policy needs the coordinates of every arm: use cr.continuum(draw, name=(low, "
-            f"high)), or give the policy points=, one row for each of {len(plan.names)} arms"
-        )
+    if given is None:
+        given = [(float(k),) for k in range(arms)]
+    if len(given) != arms:
+        raise PlanError(f"points must have one row for each of {arms} arms, got {len(given)}")
     x = np.asarray(given, float)
     side = np.ptp(x, axis=0)
-    return np.asarray((x - x.min(axis=0)) / np.where(side > 0, side, 1.0))
+    return np.asarray(np.where(side > 0, (x - x.min(axis=0)) / np.where(side > 0, side, 1.0), 0.5))
 
 
 def _design(points: Floats) -> tuple[int, ...]:

@@ -120,10 +120,13 @@ def test_what_is_not_callable_is_refused() -> None:
         cr.continuum(3, drift=(0.0, 1.0))  # type: ignore[arg-type]
 
 
-def test_the_policy_needs_points() -> None:
-    with pytest.raises(cr.PlanError, match="needs the coordinates of every arm"):
-        cr.estimate(
-            {name: lambda rng, n: rng.random(n) for name in "ab"},
-            draws=10,
-            policy="smooth-thompson",
-        )
+def test_points_must_be_those_of_the_arms() -> None:
+    arms: Any = {name: lambda rng, n: rng.random(n) for name in "ab"}
+    with pytest.raises(cr.PlanError, match="one row for each of 2 arms, got 3"):
+        cr.estimate(arms, draws=10, policy=cr.policies.SmoothThompson(points=[[0], [1], [2]]))
+
+
+def test_arms_in_an_order_lie_on_a_line() -> None:
+    arms = {str(k): lambda rng, n, k=k: rng.normal(1.0, 1 + abs(k - 11), n) for k in range(16)}
+    result = cr.estimate(arms, draws=5_000, policy="smooth-thompson", rng=7)
+    assert result.leader in ("10", "11", "12")
