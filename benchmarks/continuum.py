@@ -109,7 +109,7 @@ def block(rng: np.random.Generator, size: int, width: int) -> cr.Draws:
 
 
 def block_problem() -> Problem:
-    arms = cr.continuum(block, width=(1, 200))
+    arms = cr.continuum(block, width=range(1, 201))
     width = np.array([point[0] for point in arms.points], float)
     loss = (20 + width + width**2 / 50) / width
     every = np.arange(1, 201)

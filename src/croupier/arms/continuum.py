@@ -88,7 +88,7 @@ def continuum(
     *,
     levels: int | None = None,
     check: bool = True,
-    **box: tuple[float, float],
+    **box: tuple[float, float] | range,
 ) -> Continuum:
     """Return the arms of one function with parameters: an estimator for every point of a box.
 
@@ -96,11 +96,11 @@ def continuum(
         draw: ``draw(rng, size, drift=...)`` returns `size` values, or `Draws(values, costs)`. It
             must be unbiased for every value of its parameters.
         levels: How many values of each parameter are points, evenly spaced from end to end. By
-            default 65, 21, 9 or 6, for one, two, three or four parameters. A parameter whose ends
-            are whole numbers of type int takes whole numbers only, all of them if there are few.
+            default 65, 21, 9 or 6, for one, two, three or four parameters.
         check: Draw 4 values at the corners of the box, with the same random numbers, to find a draw
             that is not finite, or that ignores a parameter.
-        **box: One to four parameters by their names, each with its lowest and highest value.
+        **box: One to four parameters by their names, each with its lowest and highest value, such
+            as ``drift=(0, 2)``; or, for whole numbers, a range such as ``steps=range(1, 65)``.
 
     `estimate` learns which point has the smallest cost times variance while it draws, and every
     draw counts: see `policies.SmoothThompson`. The default policy, or any other policy of
@@ -134,6 +134,11 @@ def continuum(
 
 def _axis(name: str, ends: Any, many: int) -> list[float | int]:
     """Return the values of a parameter that are points."""
+    if isinstance(ends, range):
+        if len(ends) < 2:
+            raise PlanError(f"{name} must be a range of two or more whole numbers, got {ends!r}")
+        at = np.unique(np.rint(np.linspace(0, len(ends) - 1, many)).astype(int))
+        return sorted(ends[int(k)] for k in at)
     try:
         low, high = ends
         fine = math.isfinite(low) and math.isfinite(high) and low < high
@@ -142,8 +147,6 @@ def _axis(name: str, ends: Any, many: int) -> list[float | int]:
     if not fine:
         raise PlanError(f"{name} must be a range (low, high), finite and low < high, got {ends!r}")
     grid = np.linspace(low, high, many)
-    if all(isinstance(end, int | np.integer) and not isinstance(end, bool) for end in ends):
-        return [int(one) for one in np.unique(np.rint(grid))]
     # Without the last digits of floating point, so that names are short.
     digits = 4 - math.floor(math.log10(high - low))
     return [round(float(one), digits) for one in grid[:-1]] + [float(high)]

@@ -166,7 +166,8 @@ def allocation_bound(
         largest: B, a bound on the distance of a draw from mu.
 
     >>> t = np.array([1e4, 1e6, 1e8])
-    >>> allocation_bound(t, [1.0, 2.0], [0.25, 0.25], 100.0, 0.5) * t / 0.25  # towards delta* V*/t
+    >>> bound = allocation_bound(t, [1.0, 2.0], [0.25, 0.25], 100.0, 0.5)
+    >>> (bound * t / 0.25).round(4)  # it approaches delta* V*/t
     array([1.0909, 1.0034, 1.0003])
     """
     t, f = at_least_zero("budget", budget), at_least_zero("suboptimal", suboptimal)

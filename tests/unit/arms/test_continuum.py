@@ -33,11 +33,11 @@ def test_points_are_named_by_their_parameters() -> None:
 
 
 def test_whole_numbers_stay_whole_and_every_one_is_a_point() -> None:
-    arms = cr.continuum(both, drift=(0.0, 1.0), steps=(1, 4))
+    arms = cr.continuum(both, drift=(0.0, 1.0), steps=range(1, 5))
     assert sorted({point[1] for point in arms.points}) == [1, 2, 3, 4]
     assert all(type(point[1]) is int for point in arms.points)
     assert len(arms) == 21 * 4
-    assert len(cr.continuum(both, levels=3, drift=(0.0, 1.0), steps=(1, 9))) == 9
+    assert len(cr.continuum(both, levels=3, drift=(0.0, 1.0), steps=range(1, 10))) == 9
 
 
 def test_arms_cross_processes() -> None:
@@ -72,7 +72,7 @@ def test_costs_are_economised() -> None:
         values = rng.normal(1.0, 1 / math.sqrt(width), size)
         return cr.Draws(values, np.full(size, 20.0 + width**2))
 
-    arms = cr.continuum(block, width=(1, 30))
+    arms = cr.continuum(block, width=range(1, 31))
     result = cr.estimate(arms, cost=1_000_000, rng=7)
     spent = {arms.at(row.name)["width"]: row.share for row in result.arms}
     assert sum(share for width, share in spent.items() if 3 <= width <= 8) > 0.6  # best: sqrt(20)
@@ -106,6 +106,7 @@ def test_a_parameter_without_effect_warns_and_nan_at_a_corner_names_the_point() 
         ({"drift": (0.0, math.inf)}, "drift must be a range .*finite"),
         ({"drift": (1.0, 1.0)}, "low < high"),
         ({"drift": 3}, "drift must be a range"),
+        ({"drift": range(3, 4)}, "two or more whole numbers"),
         ({"drift": ("a", "b")}, "drift must be a range"),
         ({"drift": (0.0, 1.0), "levels": 1}, "levels must be at least 2"),
     ],
