@@ -68,6 +68,12 @@ bench-guaranteed: $(INSTALLED) ## do guaranteed intervals hold at every look, an
 bench-strata: $(INSTALLED) ## coverage of strata, and what their epochs cost (an hour)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.strata $(ARGS)
 
+bench-grown-strata: $(INSTALLED) ## what strata that grow take from the variance (an hour)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.grown_strata $(ARGS)
+
+bench-continuum: $(INSTALLED) ## what it costs to learn a parameter while drawing (an hour)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.continuum $(ARGS)
+
 bench-parallel: $(INSTALLED) ## what workers gain, what a width and a store cost (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.parallel $(ARGS)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from benchmarks import report
 from croupier.errors import StoreError
@@ -18,10 +19,14 @@ SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
-def measured(shape: str) -> Figure1 | None:
+#: The corner of small variances, on a logarithmic grid.
+LOW = FOLDER / "low-variance"
+
+
+def measured(shape: str, folder: Path = FOLDER) -> Figure1 | None:
     """Return what was measured with arms of a shape, None if it was not measured yet."""
     try:
-        return Figure1.read(FOLDER, shape)
+        return Figure1.read(folder, shape)
     except StoreError:
         return None
 
@@ -53,6 +58,21 @@ def winners() -> Table:
     return _matrix(lambda tile: NAMES[tile.winner] + (" ~" if tile.within_noise else ""))
 
 
+def low_winners() -> Table:
+    """Return the winner of every cell of small variances, and its lead."""
+
+    def show(tile: Tile) -> str:
+        noise = " ~" if tile.within_noise else ""
+        return f"{NAMES[tile.winner]} {tile.lead:.2f}{noise}"
+
+    return _matrix(show, LOW)
+
+
+def low_default() -> Table:
+    """Return the regret of the default to that of the best of the four, at small variances."""
+    return _matrix(lambda tile: f"{tile.default_ratio:.3f}", LOW)
+
+
 def kl_ucb_over_ucb_v() -> Table:
     """Return the regret of KL-UCB divided by that of UCB-V in every cell."""
     return _matrix(lambda tile: f"{tile.rows['kl-ucb'].regret / tile.rows['ucb-v'].regret:.2f}")
@@ -75,9 +95,9 @@ def curves() -> Table:
     ]
 
 
-def _matrix(show: Callable[[Tile], str]) -> Table:
+def _matrix(show: Callable[[Tile], str], folder: Path = FOLDER) -> Table:
     """Return a row for each extra variance, the largest on top as in the picture."""
-    figure = measured("scaled-bernoulli")
+    figure = measured("scaled-bernoulli", folder)
     if figure is None:
         return [], []
     tiles, study = figure.tiles, figure.study

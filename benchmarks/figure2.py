@@ -107,6 +107,22 @@ def measured() -> Figure2 | None:
         return None
 
 
+def longer() -> Table:
+    """Return the loss of the paper's contestants at strike 0.06, up to 10^6 draws."""
+    figure = Figure2.read(FOLDER / "long")
+    marks = (10_000, 100_000, 316_228, 1_000_000)
+    found = {(row.contestant, row.draws): row for row in figure.rows}
+    rows = []
+    for name in figure.study.contestants:
+        cells = [NAMES.get(name, name)]
+        for draws in marks:
+            row = found[name, draws]
+            by_draws = "" if np.isnan(row.allocation) else f", {row.allocation:.3g} by the draws"
+            cells.append(f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}{by_draws}")
+        rows.append(cells)
+    return ["contestant", *(f"{draws:,}" for draws in marks)], rows
+
+
 def losses(draws: int) -> Table:
     """Return n MSE/V* of every contestant: from squared errors, and from the draws of the arms."""
     figure = measured()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks import report
 from croupier.errors import StoreError
-from croupier.paper import Figure3
+from croupier.paper import Annealing, Figure3
 from croupier.paper.fig1_picture import NAMES
+from croupier.paper.fig3_bank import bank_of
 from croupier.paper.fig3_files import Fig3CurveRow
-from croupier.paper.fig3_study import COMBINED
+from croupier.paper.fig3_play import curves_of
+from croupier.paper.fig3_study import COMBINED, PAPER
 
 FOLDER = report.FOLDER.parent / "paper"
 
@@ -78,3 +83,52 @@ def ratios() -> Table:
 def _excess(row: Fig3CurveRow) -> str:
     unit = row.time**2 * row.loss / row.ratio
     return f"{row.regret / unit:.2f} ± {row.stderr / unit:.2f}" if row.stderr else "0"
+
+
+#: The ranges of the draws, in units of Z; the last is that of the largest draw.
+RANGES = (3.0, 1.0, 0.3, math.inf)
+
+
+def by_range() -> Table:
+    """Return the final regret of the paper's policies for several ranges, with guarded weights."""
+    header = ["range", *(f"{NAMES[one]}, {how}" for one in PAPER for how in ("mean", "guarded"))]
+    found = {
+        (row["range"], row["policy"], row["combine"]): f"{float(row['excess']):.2f}"
+        for row in report.read("fig3-ranges")
+    }
+    shown = {str(one): f"{one:g} Z" if math.isfinite(one) else "largest draw" for one in RANGES}
+    return header, [
+        [shown[one], *(found.get((one, p, how), "-") for p in PAPER for how in ("mean", "guarded"))]
+        for one in shown
+    ]
+
+
+def main() -> None:
+    """Measure the ranges: 50 raw rows, where one arm is clearly bad, by likelihood evaluations."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--draws", type=int, default=200)
+    options = parser.parse_args()
+    study = Annealing(standardised=False, rows=(50,), runs=options.runs, draws=options.draws)
+    reference = study.model(50).reference()
+    sizes = zip(study.temperatures, study.bank_sizes, strict=True)
+    banks = [bank_of(study, 50, *one, reference) for one in sizes]
+    rows = []
+    for width in RANGES:
+        for curve in curves_of(replace(study, width=width), 50, banks):
+            if curve.clock == "evaluations" and curve.policy in PAPER:
+                unit = curve.times[-1] ** 2 * curve.loss[-1] / curve.ratio[-1]
+                rows.append(
+                    {
+                        "range": width,
+                        "policy": curve.policy,
+                        "combine": curve.combine,
+                        "excess": float(curve.regret[-1] / unit),
+                        "stderr": float(curve.stderr[-1] / unit),
+                    }
+                )
+    report.write("fig3-ranges", rows, ("range", "policy", "combine"))
+
+
+if __name__ == "__main__":
+    main()

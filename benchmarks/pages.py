@@ -332,6 +332,41 @@ def _untuned() -> str:
     return _table(header, body)
 
 
+def _continuum() -> str:
+    """Return what a continuum costs beside the best point of its box."""
+    rows = [
+        [
+            row["problem"],
+            row["runs"],
+            f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}",
+            f"{float(row['worst']):.2f}",
+            f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}",
+            f"{float(row['coverage']):.3f}",
+            f"{float(row['points']):.0f}",
+        ]
+        for row in report.read("continuum")
+    ]
+    return _table(["problem", "runs", "I", "worst I", "ratio", "coverage", "points drawn"], rows)
+
+
+def _grown_strata() -> str:
+    """Return what strata that grow take from the variance."""
+    rows = [
+        [
+            row["problem"],
+            row["runs"],
+            f"{float(row['ratio']):.3f} ± {float(row['ratio_se']):.3f}",
+            f"{float(row['claimed']):.3f}",
+            "-" if row["halves"] == "nan" else f"{float(row['halves']):.3f}",
+            f"{float(row['coverage']):.3f}",
+            f"{float(row['boxes']):.0f}",
+        ]
+        for row in report.read("grown-strata")
+    ]
+    header = ["function", "runs", "ratio", "claimed", "two halves per axis", "coverage", "boxes"]
+    return _table(header, rows)
+
+
 def _strata() -> str:
     """Return coverage, mean error and claimed variance of strata, by family and policy."""
     found = {(r["family"], r["draws"], r["policy"]): r for r in report.read("strata")}
@@ -427,9 +462,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "programs": lambda: _measured("programs"),
     "evidence": _evidence,
     "fig1-wins": lambda: _table(*figure1.wins()),
+    "fig1-low-winners": lambda: _table(*figure1.low_winners()),
+    "fig1-low-default": lambda: _table(*figure1.low_default()),
     "fig1-winners": lambda: _table(*figure1.winners()),
     "fig1-kl-ucb-over-ucb-v": lambda: _table(*figure1.kl_ucb_over_ucb_v()),
     "fig1-curves": lambda: _table(*figure1.curves()),
+    "fig2-longer": lambda: _table(*figure2.longer()),
     "fig2-losses": lambda: _table(*figure2.losses(10_000)),
     "fig2-losses-at-the-end": lambda: _table(*figure2.losses(100_000)),
     "fig2-default": lambda: _table(*figure2.default()),
@@ -437,6 +475,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "paths": _paths,
     "side": _side,
     "fig3-arms": lambda: _table(*figure3.arms()),
+    "fig3-ranges": lambda: _table(*figure3.by_range()),
     "fig3-ratios": lambda: _table(*figure3.ratios()),
     "logistic": _logistic,
     "policies-speed": _speed,
@@ -452,6 +491,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "guaranteed": _guaranteed,
     "untuned": _untuned,
     "strata": _strata,
+    "continuum": _continuum,
+    "grown-strata": _grown_strata,
     "costs-allocation": _costs_allocation,
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,

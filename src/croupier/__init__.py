@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from croupier import arms, importance, policies, simulator
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
+    from croupier.arms.continuum import continuum
     from croupier.arms.programs import Program
     from croupier.data.draws import Batch, Draws, Outcome
     from croupier.data.plan import Plan
@@ -68,6 +69,7 @@ __all__ = [
     "Table",
     "__version__",
     "arms",
+    "continuum",
     "estimate",
     "evidence",
     "importance",
@@ -89,6 +91,7 @@ __all__ = [
 _HOMES = {
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
+    "arms.continuum": ("continuum",),
     "arms.programs": ("Program",),
     "data.draws": ("Batch", "Draws", "Outcome"),
     "data.plan": ("Plan",),

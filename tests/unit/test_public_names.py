@@ -16,9 +16,9 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "estimate",
-    "evidence", "importance", "integrate", "merge", "open_run", "play", "policies", "probability",
-    "scalar", "simulate", "simulator", "splitting", "stratify",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "continuum",
+    "estimate", "evidence", "importance", "integrate", "merge", "open_run", "play", "policies",
+    "probability", "scalar", "simulate", "simulator", "splitting", "stratify",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython",

@@ -45,7 +45,7 @@ def fig1(
     grid: Annotated[
         str | None,
         typer.Option(
-            help="Variances, as LOW:HIGH:COUNT or a list; for both axes, or V1 x EXTRA.",
+            help="Variances, as LOW:HIGH:COUNT, LOW:HIGH:COUNT:log or a list; or V1 x EXTRA.",
             show_default=False,
         ),
     ] = None,
@@ -208,6 +208,9 @@ def fig3(
     budget: Annotated[
         float | None, typer.Option(help="Length of a run, in draws of the most expensive arm.")
     ] = None,
+    width: Annotated[
+        float, typer.Option("--range", help="Draws are clipped at this multiple of Z; inf: never.")
+    ] = 3.0,
     seed: Seed = 2014,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the files.", show_default="croupier-fig3-...")
@@ -227,7 +230,7 @@ def fig3(
     with errors_in_one_line():
         given = {"rows": rows, "runs": runs, "draws": draws, "budget": budget, "seed": seed}
         changes: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-        changes["standardised"] = not raw
+        changes |= {"standardised": not raw, "width": width}
         study = Annealing(**changes) if full else Annealing.quick(**changes)
         folder = out or Path(f"croupier-fig3-{'full' if full else 'quick'}")
         if plot_only:

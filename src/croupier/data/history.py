@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from croupier.data.batch_moments import FLAT
 from croupier.data.draws import Floats, Outcome
@@ -261,27 +262,43 @@ class History:
         self._book(ledger, 0, self._rows)
         return ledger
 
-    def at(self, cost: float) -> Any:
-        """Return the estimate that was available when `cost` had been spent; NaN if none was.
+    def at(self, cost: float, default: ArrayLike = math.nan) -> Any:
+        """Return the estimate that was available when `cost` had been spent, the paper's muhat(t).
 
-        It combines the batches that were finished by then: the paper's muhat(t).
+        It combines the batches that were finished by then. `default` is what is known before the
+        first of them, the paper's muhat_0: one number, or one for each component.
         """
-        value = exp(self._at(cost)) if self._log else self._at(cost)
+        value = self._at(cost)
+        if value is None:
+            return self._known_before(default)
+        value = exp(value) if self._log else value
         return value.item() if self.scalar else value
 
-    def log_at(self, cost: float) -> Any:
-        """Return the log of `at(cost)` in a run of logs, even if `at(cost)` is not a double."""
+    def log_at(self, cost: float, default: ArrayLike = math.nan) -> Any:
+        """Return the log of `at(cost)` in a run of logs, even if `at(cost)` is not a double.
+
+        `default` is a log too.
+        """
         if not self._log:
             raise PlanError("this run was made without log=True: take the log of history.at")
         value = self._at(cost)
+        if value is None:
+            return self._known_before(default)
         return value.item() if self.scalar else value
 
     def _at(self, cost: float) -> Any:
+        """Return the estimate of the batches that were finished; None if there were none."""
         finished = int(np.searchsorted(self.cost, cost * (1 + 1e-12), side="right"))
-        if finished:
-            return self._estimates(np.array([finished - 1])).value[0]
-        missing = np.full(self._moments.shape[2], np.nan)
-        return missing[0] if self.scalar else missing
+        return self._estimates(np.array([finished - 1])).value[0] if finished else None
+
+    def _known_before(self, default: ArrayLike) -> Any:
+        d = self._moments.shape[2]
+        try:
+            known = np.broadcast_to(np.asarray(default, float), d).copy()
+        except (TypeError, ValueError):
+            many = "a number" if self.scalar else f"a number, or {d} of them"
+            raise PlanError(f"default must be {many}, got {default!r}") from None
+        return known.item() if self.scalar else known
 
     def curve(self, points: int = 200) -> Curve:
         """Return the estimate after at most `points` batches, evenly spaced in log cost."""

@@ -209,8 +209,12 @@ def possible(shape: Shape, cell: Cell) -> bool:
 def grid_from(text: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return V1s and extras: LOW:HIGH:COUNT or a list, for both, or one each with an x between.
 
+    LOW:HIGH:COUNT:log is evenly spaced on a logarithmic axis, in two digits.
+
     >>> grid_from("0.01:0.03:3")
     ((0.01, 0.02, 0.03), (0.01, 0.02, 0.03))
+    >>> grid_from("0.002:0.2:7:log")[0]
+    (0.002, 0.0043, 0.0093, 0.02, 0.043, 0.093, 0.2)
     >>> grid_from("0.01,0.05 x 0.1")
     ((0.01, 0.05), (0.1,))
     """
@@ -225,7 +229,12 @@ def _axis_from(part: str, text: str) -> tuple[float, ...]:
     try:
         if ":" not in part:
             return _axis_of("grid", [float(v) for v in part.split(",")])
-        low, high, count = part.split(":")
+        low, high, count, *scale = part.split(":")
+        if scale:
+            if [one.strip() for one in scale] != ["log"]:
+                raise _no_grid(text)
+            spaced = np.geomspace(float(low), float(high), int(count))
+            return _axis_of("grid", [float(f"{v:.1e}") for v in spaced])
         return _axis_of("grid", axis(float(low), float(high), int(count)))
     except ValueError as error:
         if isinstance(error, PlanError):
@@ -235,8 +244,8 @@ def _axis_from(part: str, text: str) -> tuple[float, ...]:
 
 def _no_grid(text: str) -> PlanError:
     return PlanError(
-        f"grid must be like 0.0125:0.125:10 or 0.01,0.05,0.1, or two of them with an x between "
-        f"(V1 x extra), got {text!r}"
+        f"grid must be like 0.0125:0.125:10, 0.002:0.2:7:log or 0.01,0.05,0.1, or two of them with "
+        f"an x between (V1 x extra), got {text!r}"
     )
 
 

@@ -143,6 +143,7 @@ def _curve_rows(study: Annealing, rows: int, curve: RegretCurve) -> list[Fig3Cur
         "draws": study.draws,
         "budget": study.budget,
         "seed": study.seed,
+        "width": study.width,
     }
     columns = ("times", "loss", "regret", "stderr", "paper", "ratio", "best")
     numbers = zip(*(getattr(curve, name).tolist() for name in columns), strict=True)

@@ -47,6 +47,7 @@ class Fig3CurveRow:
     draws: int
     budget: int
     seed: int
+    width: float
     time: float
     loss: float
     regret: float
@@ -131,12 +132,13 @@ class Fig3Files:
             draws=first.draws,
             budget=first.budget,
             seed=first.seed,
+            width=first.width,
         )
 
     def _refuse_others(self, study: Annealing, rows: Sequence[Fig3CurveRow]) -> None:
         """Refuse a file of other settings, and say which."""
         differences = []
-        for name in ("features", "runs", "draws", "budget", "seed"):
+        for name in ("features", "runs", "draws", "budget", "seed", "width"):
             here = getattr(study, name)
             if there := {getattr(row, name) for row in rows} - {here}:
                 found = ", ".join(map(str, sorted(there)))

@@ -75,22 +75,23 @@ def _is_best(own: Sequence[Fig3CurveRow]) -> bool:
 
 
 def _regret(axes: Axes, rows: Sequence[Fig3CurveRow], title: str) -> None:
-    """Regret against the budget, where it can be told from zero."""
+    """Regret against the budget, on an axis that is linear near zero and logarithmic beyond.
+
+    It is linear up to the typical standard error: what lies there cannot be told from zero.
+    """
     ends: list[tuple[float, str, str]] = []
-    lowest, highest = np.inf, 0.0
-    for (policy, combine), own in _lines_of(rows).items():
-        t, regret, error = np.array([(row.time, row.regret, row.stderr) for row in own]).T
-        clear = regret > 2 * error
-        if not clear.any():
-            continue
+    lines = _lines_of(rows)
+    for (policy, combine), own in lines.items():
+        t, regret = np.array([(row.time, row.regret) for row in own]).T
         colour = COLOURS.get(policy, FAINT)
-        _line(axes, t, np.where(clear, regret, np.nan), policy, combine)
-        lowest, highest = min(lowest, regret[clear].min()), max(highest, regret[clear].max())
-        if combine == "mean" and clear[-1]:
+        _line(axes, t, regret, policy, combine)
+        if combine == "mean":
             ends.append((float(regret[-1]), _SHORT.get(policy, policy), colour))
-    axes.set_yscale("log")
-    if highest:
-        axes.set_ylim(lowest / 1.5, highest * 1.5)
+    errors = [row.stderr for row in rows if row.stderr]
+    near = float(np.median(errors)) if errors else 1.0
+    axes.set_yscale("symlog", linthresh=near)
+    axes.axhspan(-near, near, color=FAINT, alpha=0.08, linewidth=0)
+    axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
     _budget(axes, rows)
     axes.set_ylabel("regret, t² (L(t) − L*(t))")
     axes.set_title(title)

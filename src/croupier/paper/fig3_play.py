@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,8 +25,7 @@ from croupier.simulator.players import KernelCall, players_of
 
 __all__ = ["RegretCurve", "combined", "curves_of", "policies_of", "problem_of"]
 
-#: The paper's policies scale draws by 3 times Z, and costs by the 99 % quantile of the banks.
-_RANGE: Final = 3.0
+#: The paper's policies scale costs by the 99 % quantile of the banks.
 _QUANTILE: Final = 0.99
 
 Pulls = NDArray[np.int64]
@@ -54,27 +54,35 @@ class RegretCurve:
     best: Floats
 
 
-def problem_of(banks: Sequence[Bank], clock: Clock) -> Any:
+def problem_of(study: Annealing, banks: Sequence[Bank], clock: Clock) -> Any:
     """Return the arms as the simulator takes them: drawn from the banks, value and cost together.
 
-    A bank is centred at 1, which makes the mean that a run is to find exact; the range is 0 to 3.
+    A bank is centred at 1, which makes the mean that a run is to find exact.
     """
     return cr.simulator.recorded(
         [bank.centred for bank in banks],
         costs=[bank.costs(clock) for bank in banks],
-        bounds=(0.0, _RANGE),
+        bounds=(0.0, _width(study, banks)),
     )
+
+
+def _width(study: Annealing, banks: Sequence[Bank]) -> float:
+    """Return the upper end of the range that draws are scaled by, in units of Z."""
+    if math.isfinite(study.width):
+        return study.width
+    return max(float(bank.centred.max()) for bank in banks)
 
 
 def policies_of(study: Annealing, banks: Sequence[Bank], clock: Clock) -> list[Any]:
     """Return the policies; the paper's are told a range of costs, and clip what lies outside."""
     highest_cost = max(float(np.quantile(bank.costs(clock), _QUANTILE)) for bank in banks)
+    width = _width(study, banks)
     kinds = {"ucb1": "UCB1", "ucb-v": "UCBV", "kl-ucb": "KLUCB", "thompson": "Thompson"}
     return [
         cr.policies.VarianceThompson()
         if name == DEFAULT
         else getattr(cr.policies, kinds[name])(
-            payoff="cost-variance", bounds=(0.0, _RANGE), cost_bounds=(0.0, highest_cost), clip=True
+            payoff="cost-variance", bounds=(0.0, width), cost_bounds=(0.0, highest_cost), clip=True
         )
         for name in study.policies
     ]
@@ -93,7 +101,7 @@ def _curves(
     from croupier.paper.fig3_kernel import alone
     from croupier.simulator.laws import Laws
 
-    problem = problem_of(banks, clock)
+    problem = problem_of(study, banks, clock)
     charge, best = problem.charge, problem.best
     laws = Laws(problem.law, problem.parameters, charge.law, charge.parameters, problem.recorded)
     times = study.shares * problem.costs[-1]

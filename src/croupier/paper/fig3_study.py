@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, Self
 
 import numpy as np
 
-from croupier.checks import count_of, seed_of
+from croupier.checks import count_of, positive, seed_of
 from croupier.errors import PlanError
 from croupier.paper.logistic import TEMPERATURES, Evidence
 from croupier.policies import VarianceThompson
@@ -51,7 +51,8 @@ class Annealing:
     Every arm has a bank of fresh draws: `draws` of the most expensive arm, and
     sqrt(its cost/the arm's cost) times as many of a cheaper one. A run draws from the banks, with
     replacement, until it has spent the cost of `budget` draws of the most expensive arm. `rows`
-    are the models.
+    are the models. `width`: the paper's policies scale draws by `width` times Z and clip payoffs
+    beyond it; with math.inf the range is that of the largest draw, and no draw is outside.
 
     >>> Annealing().bank_sizes
     (8945, 4000, 2000)
@@ -64,6 +65,7 @@ class Annealing:
     draws: int = 2000
     budget: int = 1000
     seed: int = 2014
+    width: float = 3.0
 
     def __post_init__(self) -> None:
         for name, least in (("runs", PAPER_RUNS), ("draws", 100), ("budget", 20)):
@@ -81,6 +83,8 @@ class Annealing:
                 f"temperatures must be those of two or more arms, got {self.temperatures}"
             )
         object.__setattr__(self, "seed", seed_of("seed", self.seed))
+        if self.width != math.inf:
+            object.__setattr__(self, "width", positive("width", self.width))
         for rows in self.rows:
             self.model(rows)
 

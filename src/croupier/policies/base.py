@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -150,9 +150,18 @@ def sprint_of(policy: Policy, state: Any) -> Sprint | None:
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """Return a policy as plain data that goes to JSON and back: its name and its parameters."""
-    names: list[str] = [one.name for one in fields(policy)] if is_dataclass(policy) else []
-    return {"name": policy.name} | {name: _plain(getattr(policy, name)) for name in names}
+    """Return a policy as plain data that goes to JSON and back: its name and its parameters.
+
+    A parameter with the metadata ``{"later": True}`` came after stores were written without it. It
+    is left out while it has its default, so that these runs can be continued.
+    """
+    known: tuple[Field[Any], ...] = fields(policy) if is_dataclass(policy) else ()
+    parameters = {
+        one.name: _plain(getattr(policy, one.name))
+        for one in known
+        if not (one.metadata.get("later") and getattr(policy, one.name) == one.default)
+    }
+    return {"name": policy.name} | parameters
 
 
 def _plain(value: Any) -> Any:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
-from croupier.checks import Range, positive
+from croupier.checks import Range, choice, positive
 from croupier.data.draws import Draws, Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan, Unit
@@ -34,7 +34,11 @@ __all__ = [
     "ShortfallBandit",
     "Thompson",
     "Tightest",
+    "Time",
 ]
+
+#: What t is in the bound of UCB1: the payoffs so far, or the round that is to be played.
+Time: TypeAlias = Literal["played", "paper"]
 
 
 @dataclass(slots=True, eq=False)  # not frozen: one is made per batch, and freezing takes time
@@ -221,17 +225,24 @@ def moments_of(losses: Floats) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class UCB1(ShortfallBandit):
-    """UCB1: mean payoff plus sqrt(2 log t/T); `scale` is the 2 (Auer et al. 2002)."""
+    """UCB1: mean payoff plus sqrt(2 log t/T); `scale` is the 2 (Auer et al. 2002).
+
+    `time` says what t is: "played", the payoffs so far, as in Auer et al. and in other libraries;
+    or "paper", the round that is to be played, one more, as in algorithm 1 of Neufeld et al. 2014.
+    """
 
     name: ClassVar[str] = "ucb1"
     scale: float = 2.0
+    time: Time = field(default="played", metadata={"later": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("scale", self.scale)
+        choice("time", self.time, Time)
 
     def shortfall(self, state: Lessons) -> Floats:
-        return ucb1(state.mean, state.pulls, math.log(state.total), self.scale)
+        t = state.total + (self.time == "paper")
+        return ucb1(state.mean, state.pulls, math.log(t), self.scale)
 
 
 @dataclass(frozen=True)

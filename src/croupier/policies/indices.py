@@ -178,7 +178,7 @@ def median_of_means(losses: Floats, level: float) -> float:
     """Return the median of the means of about 8 level blocks of equal length."""
     blocks = max(1, int(min(8 * level + 1, len(losses) / 2)))
     length = len(losses) // blocks
-    return float(np.median(losses[: blocks * length].reshape(blocks, length).mean(axis=1)))
+    return float(np.median(losses[: blocks * length].reshape(blocks, length).sum(axis=1) / length))
 
 
 def catoni_mean(losses: Floats, level: float, moment: float) -> float:

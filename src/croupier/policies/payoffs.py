@@ -112,7 +112,8 @@ class Payoff:
     `factor` turns an arm's loss into a unit that all arms share: per-arm scaling divides each
     arm's losses by the square of its own range, and a comparison has to multiply it back, unless
     the arms are all `alike`. Draws given as logs are divided by e^`top`, the largest that an arm
-    may return: bounds (-inf, b) are those of draws in [0, e^b].
+    may return: bounds (-inf, b) are those of draws in [0, e^b]. `limits` are the policy's own
+    bounds, if a draw outside of them is an error; the bounds of an arm are checked with the arm.
 
     >>> plan = Plan(names=("a", "b"), seed=7, bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> payoff = Payoff.of(plan, Terms())
@@ -133,6 +134,7 @@ class Payoff:
     weights: Floats | None
     alike: bool
     top: float | None = None
+    limits: Range | None = None
 
     @classmethod
     def of(cls, plan: Plan, terms: Terms) -> Payoff:
@@ -184,6 +186,7 @@ class Payoff:
             weights,
             alike,
             top,
+            terms.bounds if bounded else None,
         )
 
     def losses(self, arm: int, draws: Draws) -> Floats:
@@ -191,10 +194,14 @@ class Payoff:
 
         Of vectors, the components' losses are averaged, by the weights of the plan's objective.
         """
-        values = np.asarray(draws.values)
+        values = given = np.asarray(draws.values if self.top is None else draws.log_values)
+        if self.limits is not None and len(given):
+            low, high = self.limits
+            if given.min() < low or given.max() > high:
+                self._refuse_outside(arm, given, self.limits)
         if self.top is not None:
             with np.errstate(under="ignore", over="ignore"):
-                values = np.exp(np.asarray(draws.log_values) - self.top)
+                values = np.exp(given - self.top)
                 values = np.where(values < _NOTHING, 0.0, values)
         low, width = float(self.low[arm]), float(self.width[arm])
         if self.kind == "second-moment":
@@ -222,6 +229,8 @@ class Payoff:
 
     def loss(self, arm: int, value: float) -> float | None:
         """Return the second-moment loss of one draw, the bits of `losses`; None if it refuses."""
+        if self.limits is not None and not self.limits[0] <= value <= self.limits[1]:
+            return None
         part = (value - self.low.item(arm)) / self.width.item(arm)
         loss = part * part
         if loss <= 1:
@@ -229,6 +238,15 @@ class Payoff:
         if self.bounded or not loss < math.inf:
             return None
         return 1.0 if self.clip else loss
+
+    def _refuse_outside(self, arm: int, values: Floats, limits: Range) -> None:
+        value = float(values.min() if values.min() < limits[0] else values.max())
+        raise ArmError(
+            f"returned {value:.9g}, outside of the bounds {limits} that the policy scales by: "
+            "correct the bounds, or clip payoffs (never draws) with clip=True",
+            arm=self.names[arm],
+            value=value,
+        )
 
     def _refuse(self, arm: int, draws: Draws, worst: int, loss: float) -> None:
         group = _GROUP[self.kind]

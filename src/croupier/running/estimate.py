@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.arms.continuum import Continuum
 from croupier.checks import arguments_suggested
 from croupier.data.plan import Batching, Clock, Plan
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
 from croupier.estimates.intervals import Interval
-from croupier.policies import Policy, as_policy, describe
+from croupier.policies import Policy, SmoothThompson, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
 from croupier.running.settings import Kept, RunSettings, settings_of
 from croupier.seeds import RandomLike
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress
+from croupier.tables.continuum import continuum_of
 from croupier.tables.independent import IndependentArms
 
 if TYPE_CHECKING:
@@ -87,7 +89,8 @@ def estimate(
     Args:
         arms: A mapping name -> arm, or a sequence of named arms. An arm is a callable
             ``(rng, size)`` that returns `size` values, an array (size, d) for d quantities at
-            once, or `Draws(values, costs)`; see `Arm` and `scalar`.
+            once, or `Draws(values, costs)`; see `Arm` and `scalar`. A `continuum` has an arm for
+            every point of a box.
         draws: Budget in draws, met exactly; every draw costs 1.
         seconds: Budget in wall time; costs are the measured times of the arms' calls.
         cost: Budget in the cost that the arms report with `Draws(values, costs)`.
@@ -103,8 +106,8 @@ def estimate(
             as long. "anytime" is the same as ``anytime=True``. By default, the interval fits the
             way in which the run may stop.
         policy: How the budget is dealt: the name of a policy in `croupier.policies`, or a policy.
-        combine: How the arms become one estimate: "guarded", "mean", "inverse-variance", or a
-            function of the ledger.
+        combine: How the arms become one estimate: "guarded", "mean", "inverse-variance",
+            "settled", or a function of the ledger. For a `continuum`, "guarded" is "settled".
         objective: For vectors, the weight of each component's variance in the allocation. With
             ``log=True``, the weight of its relative variance.
         log: The arms return logs of draws (-inf for a draw of zero), or
@@ -165,7 +168,12 @@ def estimate(
         progress=progress,
         callback=callback,
     )
-    dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit, names)
+    table = None
+    if isinstance(arms, Continuum):
+        table = continuum_of(arms.settings)
+        policy = SmoothThompson() if policy == "auto" else policy
+        combine = "settled" if combine == "guarded" else combine
+    dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit, names, table)
     return deal(named, settings, dealing)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple, Unpack
 
 import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.checks import choice, count_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
@@ -15,16 +16,24 @@ from croupier.policies import MCUCB, Policy, as_policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
+from croupier.running.grown_strata import MOST, PILOT, grow
 from croupier.running.settings import ArmOptions, split_options
+from croupier.seeds import POLICY, seed_from, stream
 from croupier.tables.strata import strata_of
 
 __all__ = ["optimal_shares", "regret", "stratify"]
 
+#: The draws of the pilot that grows strata, if the budget is not in draws.
+_PILOT: Final = 1000
+
 
 def stratify(
-    strata: Mapping[str, ArmLike] | Iterable[ArmLike],
-    weights: Mapping[str, float] | Sequence[float],
+    strata: Mapping[str, ArmLike] | Iterable[ArmLike] | Callable[[Floats], Any],
+    weights: Mapping[str, float] | Sequence[float] | None = None,
     *,
+    over: Sequence[Any] | None = None,
+    splits: Literal["adaptive"] | None = None,
+    pilot: int | None = None,
     policy: str | Policy = MCUCB.name,
     **settings: Unpack[ArmOptions],
 ) -> Result:
@@ -35,8 +44,14 @@ def stratify(
 
     Args:
         strata: Like the arms of `estimate`. Each of them draws from one stratum only.
+            With ``splits="adaptive"``, a function of points (size, d) that returns `size` values.
         weights: The probability of each stratum, by name or in the order of the strata. All
-            are above 0, and their sum is 1.
+            are above 0, and their sum is 1. Strata that grow have known weights.
+        over: What the function is averaged over, with ``splits="adaptive"``: for each coordinate a
+            pair (low, high) or a distribution of scipy.stats.
+        splits: "adaptive" grows boxes on a pilot, which is used for nothing else (sample
+            splitting), and then deals the rest of the draws to them. Carpentier and Munos 2012.
+        pilot: The draws of the pilot, 8 % of `draws` by default. The result does not count them.
         policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
             or your own policy. The other policies look for one best arm, which strata do not have.
         **settings: Budgets, tolerances and all other options of `estimate`, except `combine`.
@@ -56,9 +71,14 @@ def stratify(
     >>> round(result.value, 2), result.draws, result.arms["high"].share > 0.6
     (1.72, 10000, True)
     """
-    named = as_arms(strata)
     if "combine" in settings:
         raise PlanError("strata are combined by their weights: leave combine out")
+    if splits is not None or over is not None:
+        choice("splits", splits, Literal["adaptive"])
+        strata, weights = _grown(strata, weights, over, pilot, settings)
+    elif pilot is not None:
+        raise PlanError(f"pilot={pilot!r} is for splits='adaptive': leave it out")
+    named = as_arms(strata)  # type: ignore[arg-type]
     around, own = split_options("stratify", settings, ("policy",))
     combiner = Stratified(_in_order(named, weights))
     if len(combiner.weights) != len(named):
@@ -67,6 +87,34 @@ def stratify(
         )
     table = strata_of(combiner.weights, as_policy(policy))
     return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
+
+
+def _grown(
+    function: Any, weights: Any, over: Any, pilot: int | None, settings: Any
+) -> tuple[Sequence[Arm], Sequence[float]]:
+    """Grow the strata of a function, and take the draws of the pilot from the budget."""
+    if not callable(function) or weights is not None or over is None:
+        raise PlanError(
+            "splits='adaptive' grows the strata of one function: give "
+            "cr.stratify(f, over=[(0, 1), (0, 1)], splits='adaptive', draws=...), without weights"
+        )
+    if settings.get("store") is not None and settings.get("rng") is None:
+        raise PlanError(
+            "a stored run whose strata grow needs rng=, so that they grow alike when it continues"
+        )
+    draws = settings.get("draws")
+    if draws is not None and count_of("draws", draws) < 500:
+        raise PlanError(f"draws={draws!r} are too few to grow strata: give at least 500")
+    if pilot is None:
+        pilot = _PILOT if draws is None else int(min(PILOT * draws, MOST))
+    seed = seed_from(settings.get("rng"))
+    grown = grow(function, over, count_of("pilot", pilot), stream(seed, POLICY, 0))
+    settings["rng"] = seed
+    if draws is not None:
+        settings["draws"] = int(draws) - grown.pilot
+        if settings["draws"] < 4 * len(grown.strata):
+            raise PlanError(f"the pilot of {grown.pilot} draws leaves too few of {draws!r} draws")
+    return grown.strata, grown.weights
 
 
 def _in_order(strata: Sequence[Arm], weights: Any) -> tuple[float, ...]:

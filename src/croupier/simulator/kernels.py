@@ -23,6 +23,7 @@ from croupier.simulator.kinds import (
     OUT_OF_RANGE,
     SECOND_MOMENT,
     SUBGAUSSIAN,
+    TIGHTEST,
     UCB1,
     UCB_V,
 )
@@ -32,6 +33,7 @@ from croupier.simulator.randomness import beta, streams, uniform
 __all__ = [
     "Rules",
     "complain",
+    "is_outside",
     "kl_bound",
     "kl_bound_again",
     "kl_excess",
@@ -42,6 +44,7 @@ __all__ = [
     "play_index",
     "play_thompson",
     "raw_loss",
+    "scaled_score",
     "score_of",
     "sum_draws",
 ]
@@ -111,18 +114,37 @@ def kl_is_above(loss: float, level: float, w: float) -> bool:
 
 
 @compiled
-def level_of(kind: int, p: Any, total: float) -> float:
-    """Return what an index needs to know of the time."""
+def one_level(kind: int, p: Any, total: float) -> float:
+    """Return what one index needs to know of the time."""
     if kind == KL_UCB:
         return float(_kl_level(total, p[0]))
     if kind == MOSS:
         return (p[0] if p[0] > 0 else total) / p[1]
-    return math.log(total)
+    return math.log(total + p[1]) if kind == UCB1 else math.log(total)
+
+
+@compiled
+def level_of(kind: int, p: Any, total: float) -> float:
+    """Return what an index needs to know of the time; the tightest of several, when to look."""
+    return total * p[0] if kind == TIGHTEST else one_level(kind, p, total)
 
 
 @compiled
 def score_of(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
     """Return the score of one arm: the smallest is played."""
+    if kind != TIGHTEST:
+        return one_score(kind, p, loss, variance, count, level)
+    worst = -math.inf
+    for i in range(int(p[0])):
+        own, q = int(p[1 + 4 * i]), p[2 + 4 * i : 5 + 4 * i]
+        score = one_score(own, q, loss, variance, count, one_level(own, q, level))
+        worst = max(worst, math.exp(score) if own == KL_UCB else score)
+    return worst
+
+
+@compiled
+def one_score(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
+    """Return the score of one arm by one index; that of KL-UCB is a logarithm."""
     if kind == UCB1:
         return _ucb1(loss, count, level, p[0])
     if kind == UCB_V:
@@ -140,30 +162,48 @@ def score_of(kind: int, p: Any, loss: float, variance: float, count: float, leve
 class Rules(NamedTuple):
     """How a policy is paid: what, of how many draws, by which ranges; the most that a loss may be,
     and whether to clip it to that.
+
+    Ranges, the smallest and the largest draw that is allowed, and the `factor` that makes losses
+    comparable have one number per arm.
     """
 
     payoff: int
     group: int
-    low: float
-    width: float
-    highest_cost: float
+    low: Any
+    width: Any
+    highest_cost: Any
+    factor: Any
+    smallest: Any
+    largest: Any
     most: float
     clip: bool
 
 
 @compiled
-def raw_loss(x: Any, d: Any, rules: Any) -> float:
+def raw_loss(x: Any, d: Any, rules: Any, arm: int) -> float:
     """Return the loss of one draw, pair or triple, scaled by the known ranges."""
     if rules.payoff == SECOND_MOMENT:
-        part = (x[0] - rules.low) / rules.width
+        part = (x[0] - rules.low[arm]) / rules.width[arm]
         return part * part
-    part = (x[0] - x[1]) / rules.width
+    part = (x[0] - x[1]) / rules.width[arm]
     loss = part * part
     if rules.payoff == COST_VARIANCE:
-        loss *= (d[0] + d[1]) / 2 / rules.highest_cost
+        loss *= (d[0] + d[1]) / 2 / rules.highest_cost[arm]
     elif rules.payoff == COST_VARIANCE_TRIPLES:
-        loss *= d[2] / rules.highest_cost
+        loss *= d[2] / rules.highest_cost[arm]
     return loss
+
+
+@compiled
+def is_outside(x: float, rules: Any, arm: int) -> bool:
+    """Is a draw outside of the range that the losses of its arm are scaled by?"""
+    return not rules.smallest[arm] <= x <= rules.largest[arm]
+
+
+@compiled
+def scaled_score(kind: int, score: float, factor: float) -> float:
+    """Return a score in the unit that all arms share; that of KL-UCB is a logarithm."""
+    return score + math.log(factor) if kind == KL_UCB else factor * score
 
 
 @compiled
@@ -176,7 +216,10 @@ def complain(trouble: Any, what: int, arm: int, time: float, value: float) -> No
 @compiled
 def loss_of(x: Any, d: Any, rules: Any, trouble: Any, arm: int, time: float) -> float:
     """Return the loss, clipped if the rules say so; complain of a loss out of range."""
-    loss = raw_loss(x, d, rules)
+    for i in range(rules.group):
+        if is_outside(x[i], rules, arm):
+            complain(trouble, OUT_OF_RANGE, arm, time, x[i])
+    loss = raw_loss(x, d, rules, arm)
     if loss <= rules.most:
         return loss
     if not (rules.clip and loss > rules.most):
@@ -215,7 +258,8 @@ def play_index(
             else:
                 now = level_of(kind, policy, total)
                 for k in range(arms):
-                    scores[k] = score_of(kind, policy, mean[k], m2[k] / count[k], count[k], now)
+                    score = score_of(kind, policy, mean[k], m2[k] / count[k], count[k], now)
+                    scores[k] = scaled_score(kind, score, rules.factor[k])
                 arm = 0
                 for k in range(arms):
                     if scores[k] < scores[arm]:
@@ -273,8 +317,8 @@ def play_thompson(
             arm, least = 0, math.inf
             for k in range(arms):
                 belief = beta(s[arms], lost[k] + prior[1], wins[k] + prior[0])
-                if belief < least:
-                    arm, least = k, belief
+                if rules.factor[k] * belief < least:
+                    arm, least = k, rules.factor[k] * belief
                 if len(beliefs):
                     beliefs[total, k] = belief
             for i in range(rules.group):

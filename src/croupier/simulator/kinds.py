@@ -29,6 +29,7 @@ __all__ = [
     "RECORDED",
     "SECOND_MOMENT",
     "SUBGAUSSIAN",
+    "TIGHTEST",
     "TRUNCATED",
     "TWO_VALUES",
     "UCB1",
@@ -39,12 +40,13 @@ __all__ = [
 ]
 
 # Indices, with their parameters.
-UCB1: Final = 0  # scale
+UCB1: Final = 0  # scale, how much later than the draws so far the time is
 UCB_V: Final = 1  # zeta, c, cut
 KL_UCB: Final = 2  # f
 MOSS: Final = 3  # horizon (0: anytime), arms
 SUBGAUSSIAN: Final = 4  # sigma, alpha
 EVEN: Final = 5  # the smallest count: draws in turn
+TIGHTEST: Final = 6  # how many indices, then kind and three parameters of each
 
 # Payoffs: see `croupier.policies.payoffs`.
 SECOND_MOMENT: Final = 0

@@ -10,13 +10,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.data.plan import Plan
+from croupier.checks import Range
+from croupier.data.draws import Floats
+from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy, describe
 from croupier.policies.baselines import Uniform
-from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
-from croupier.policies.heavy import SubgaussianUCB
-from croupier.policies.payoffs import Terms
+from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson, Tightest
+from croupier.policies.heavy import RobustUCB, SubgaussianUCB
+from croupier.policies.payoffs import Payoff, Terms
 from croupier.policies.variance import AHEAD, DECISIONS, SCORES, VarianceThompson
 from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
@@ -25,8 +27,8 @@ __all__ = ["PLAYED", "KernelCall", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
-    "ucb1", "ucb-v", "kl-ucb", "moss", "subgaussian-ucb", "thompson", "uniform",
-    "variance-thompson",
+    "ucb1", "ucb-v", "kl-ucb", "moss", "tightest", "subgaussian-ucb", "robust-ucb", "thompson",
+    "uniform", "variance-thompson",
 )  # fmt: skip
 
 
@@ -91,56 +93,87 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
         return _index(problem, Terms(bounded=False), kinds.EVEN, np.zeros(3), False)
-    parameters_of: dict[type[Any], Callable[[Any], tuple[int, list[float]]]] = {
-        UCB1: lambda p: (kinds.UCB1, [p.scale, 0, 0]),
-        UCBV: lambda p: (kinds.UCB_V, [p.zeta, p.c, p.cut]),
-        KLUCB: lambda p: (kinds.KL_UCB, [p.f, 0, 0]),
-        MOSS: lambda p: (kinds.MOSS, [p.horizon or 0, len(problem), 0]),
-        SubgaussianUCB: lambda p: (kinds.SUBGAUSSIAN, [p.sigma, p.alpha, 0]),
-    }
-    if type(policy) not in parameters_of or not isinstance(policy, Bandit):
+    if isinstance(policy, RobustUCB):
+        return _robust(problem, policy)
+    if type(policy) is Tightest:
+        each = [_parameters(problem, one) for one in policy.of]
+        flat = [float(len(each)), *(number for row in each for number in row)]
+        return _index(problem, policy.terms(), kinds.TIGHTEST, np.array(flat), False)
+    if type(policy) not in _PARAMETERS or not isinstance(policy, Bandit):
         raise PlanError(
             f"the simulator has no kernel for policy {policy.name!r}; it plays "
             f"{', '.join(PLAYED)}, and any index function (loss, variance, count, time) -> score"
         )
-    kind, parameters = parameters_of[type(policy)](policy)
+    kind, *parameters = _parameters(problem, policy)
     # A bound that is cut at 1 makes ties, which only the plain kernel breaks as the policy does.
     skip = skip and not (kind == kinds.UCB_V and parameters[2])
-    return _index(problem, policy.terms(), kind, np.array(parameters, float), skip)
+    return _index(problem, policy.terms(), int(kind), np.array(parameters, float), skip)
+
+
+#: The kind of each index policy and its three parameters, from the policy and the number of arms.
+_PARAMETERS: Final[dict[type[Any], Callable[[Any, int], tuple[float, ...]]]] = {
+    UCB1: lambda p, arms: (kinds.UCB1, p.scale, p.time == "paper", 0),
+    UCBV: lambda p, arms: (kinds.UCB_V, p.zeta, p.c, p.cut),
+    KLUCB: lambda p, arms: (kinds.KL_UCB, p.f, 0, 0),
+    MOSS: lambda p, arms: (kinds.MOSS, p.horizon or 0, arms, 0),
+    SubgaussianUCB: lambda p, arms: (kinds.SUBGAUSSIAN, p.sigma, p.alpha, 0),
+}
+
+
+def _parameters(problem: Problem, policy: Any) -> tuple[float, ...]:
+    return _PARAMETERS[type(policy)](policy, len(problem))
 
 
 def _rules(problem: Problem, terms: Terms) -> Any:
     """Return how the policy is paid; the ranges are its own, or the problem's."""
     from croupier.simulator.kernels import Rules
 
-    unit = "draws" if problem.unit_costs else "cost"
-    kind = terms.kind_in(unit)  # type: ignore[arg-type]
-    low, high = terms.bounds or (problem.bounds if terms.bounded else None) or (0.0, 1.0)
+    unit: Unit = "draws" if problem.unit_costs else "cost"
+    kind, arms = terms.kind_in(unit), len(problem)
+    known = problem.arm_bounds or (problem.bounds,) * arms
     if terms.bounded and terms.bounds is None and problem.bounds is None:
         raise PlanError(
             "a bounded policy needs to know the range of the draws: give the problem "
             "bounds=(low, high), and the policy clip=True if draws may lie outside"
         )
-    highest_cost = 1.0
+    costs: tuple[Range, ...] = ()
     if kind.startswith("cost") and unit == "cost":
-        highest_cost = _highest_cost(problem, terms)
-    most = 1.0 if terms.bounded else math.inf
-    if terms.scaling != "common":
-        raise PlanError("the simulator scales payoffs by one range: say scaling='common'")
-    group = terms.group_in(unit)  # type: ignore[arg-type]
-    width = float(high - low)
+        costs = tuple((0.0, cost) for cost in _highest_costs(problem, terms).tolist())
+    plan = Plan(
+        names=tuple(map(str, range(arms))),
+        seed=0,
+        unit=unit,
+        bounds=known if terms.bounded else (),
+        cost_bounds=costs,
+    )
+    payoff = Payoff.of(plan, terms)
+    smallest, largest = np.full((2, arms), [[-math.inf], [math.inf]])
+    if terms.bounded and not terms.clip:
+        ranges = known if terms.bounds is None else (terms.bounds,) * arms
+        smallest, largest = np.array(ranges, float).T.copy()
     return Rules(
-        kinds.PAYOFFS[kind], group, float(low), width, float(highest_cost), most, bool(terms.clip)
+        kinds.PAYOFFS[kind],
+        terms.group_in(unit),
+        payoff.low,
+        payoff.width,
+        payoff.highest_cost,
+        payoff.factor,
+        smallest,
+        largest,
+        1.0 if terms.bounded else math.inf,
+        bool(terms.clip),
     )
 
 
-def _highest_cost(problem: Problem, terms: Terms) -> float:
+def _highest_costs(problem: Problem, terms: Terms) -> Floats:
+    """Return the most that a draw of each arm may cost."""
+    arms = len(problem)
     if terms.cost_bounds is not None:
-        return terms.cost_bounds[1]
+        return np.full(arms, terms.cost_bounds[1])
     if problem.charge.law == kinds.COSTS_CONSTANT:
-        return float(problem.costs.max())
+        return problem.costs
     if problem.charge.law == kinds.COSTS_RECORDED and problem.recorded is not None:
-        return float(problem.recorded[:, 1].max())
+        return np.full(arms, problem.recorded[:, 1].max())
     raise PlanError(
         "a bounded policy needs to know how much a draw may cost: give the policy "
         "cost_bounds=(low, high), and clip=True if a cost may be higher"
@@ -187,7 +220,8 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
 
     rules, laws = _rules(problem, terms), _laws(problem)
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
-    quick = skip and paid_by_draw and kind != kinds.EVEN
+    alike = bool((rules.factor == 1).all())
+    quick = skip and paid_by_draw and alike and kind != kinds.EVEN
     kernel = _with_arms(play_index_ahead if quick else play_index, problem)
 
     def play(call: KernelCall) -> None:
@@ -223,7 +257,8 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     mean_losses = (problem.variances + np.square(problem.mean - rules.low)) / rules.width**2
     # Where losses may be clipped, their mean is not that of the law.
     bounded = problem.law in (kinds.TWO_VALUES, kinds.TRUNCATED, kinds.UNIFORM)
-    inside = bounded and problem.bounds == (rules.low, rules.low + rules.width)
+    whole = (rules.low[0], rules.low[0] + rules.width[0])
+    inside = bounded and problem.arm_bounds is None and problem.bounds == whole
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
     quick = skip and len(problem) == 2 and paid_by_draw and inside
     if quick and prior.min() >= 1:
@@ -237,6 +272,18 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
 
     def play(call: KernelCall) -> None:
         kernel(prior, rules, laws, *call, nothing)
+
+    return play
+
+
+def _robust(problem: Problem, policy: RobustUCB) -> Kernel:
+    from croupier.simulator.robust import play_robust
+
+    rules, laws = _rules(problem, policy.terms()), _laws(problem)
+    kernel = _with_arms(play_robust, problem)
+
+    def play(call: KernelCall) -> None:
+        kernel(policy.mean, policy.moment, policy.eps, rules, laws, *call)
 
     return play
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,14 @@ from croupier.checks import Range, count_of, positive, range_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.simulator import kinds
+from croupier.simulator.costs import (
+    Costs,
+    above_zero,
+    costs_of,
+    gamma_costs,
+    lognormal_costs,
+    numbers,
+)
 from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, UniformLaw
 
 __all__ = [
@@ -35,21 +43,13 @@ __all__ = [
 ]
 
 
-class Costs(NamedTuple):
-    """What draws cost: a law, a row of parameters per arm, and the mean cost of each arm."""
-
-    law: int
-    parameters: Floats
-    means: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Arms to simulate, made by one of the functions beside it.
 
     `variances` are those of the draws, `costs` the mean costs of a draw, `bounds` the range by
-    which policies scale payoffs (if there is one), `distributions` what `croupier.theory` makes
-    its bounds from (for draws in [0, 1]).
+    which policies scale payoffs (if there is one), `arm_bounds` the range of each arm where they
+    differ, `distributions` what `croupier.theory` makes its bounds from (for draws in [0, 1]).
 
     >>> problem = scaled_bernoulli([0.08, 0.18])
     >>> problem
@@ -66,6 +66,7 @@ class Problem:
     recorded: Floats | None = None
     sample: Callable[..., Any] | None = None
     block: int = 0
+    arm_bounds: tuple[Range, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.variances)
@@ -93,46 +94,26 @@ class Problem:
         """The arm with the least cost times variance."""
         return int((self.costs * self.variances).argmin())
 
-    def within(self, low: float, high: float) -> Problem:
-        """Return the problem with a range by which bounded policies scale its payoffs."""
-        return replace(self, bounds=range_of("bounds", (low, high)))
+    def within(self, low: ArrayLike, high: ArrayLike) -> Problem:
+        """Return the problem with a range by which bounded policies scale its payoffs.
 
+        With one number per arm, each arm has its own range, for ``scaling="per-arm"``.
 
-# -- costs
-
-
-def _costs(costs: ArrayLike | Costs | None, arms: int) -> Costs:
-    if isinstance(costs, Costs):
-        if len(costs.means) != arms:
-            raise PlanError(f"costs are for {len(costs.means)} arms, the problem has {arms}")
-        return costs
-    means = np.ones(arms) if costs is None else _numbers("costs", costs)
-    if means.shape != (arms,) or not (means > 0).all():
-        raise PlanError(f"costs must be above 0, one for each of {arms} arms, got {costs!r}")
-    return Costs(kinds.COSTS_CONSTANT, np.column_stack((means, np.zeros(arms))), means)
-
-
-def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
-    """Return random costs whose logarithm is normal with deviation `spread`, with given means.
-
-    >>> lognormal_costs([1, 5, 20], spread=0.5).means
-    array([ 1.,  5., 20.])
-    """
-    mean = _above_zero("means", means)
-    positive("spread", spread)
-    logs = np.log(mean) - spread * spread / 2
-    return Costs(
-        kinds.COSTS_LOGNORMAL, np.column_stack((logs, np.full(len(mean), float(spread)))), mean
-    )
-
-
-def gamma_costs(means: ArrayLike, shape: float) -> Costs:
-    """Return random costs with a gamma law: `shape` 1 is exponential, more is less random."""
-    mean = _above_zero("means", means)
-    positive("shape", shape)
-    return Costs(
-        kinds.COSTS_GAMMA, np.column_stack((np.full(len(mean), float(shape)), mean / shape)), mean
-    )
+        >>> uniform([0.01, 0.02]).within([0.3, 0.2], [0.7, 0.8]).bounds
+        (0.2, 0.8)
+        """
+        ends = np.array(np.broadcast_arrays(numbers("low", low), numbers("high", high)))
+        if ends.ndim == 1:
+            bounds = range_of("bounds", (ends[0].item(), ends[1].item()))
+            return replace(self, bounds=bounds, arm_bounds=None)
+        if ends.shape != (2, len(self)):
+            raise PlanError(
+                f"low and high must be numbers, or one for each of {len(self)} arms, "
+                f"got {low!r} and {high!r}"
+            )
+        ranges = [range_of("bounds", (a, b)) for a, b in ends.T.tolist()]
+        whole = (float(ends[0].min()), float(ends[1].max()))
+        return replace(self, bounds=whole, arm_bounds=tuple(one for one in ranges if one))
 
 
 # -- values
@@ -153,8 +134,8 @@ def two_valued(
     >>> two_valued([0.2, 0.0], [0.8, 1.0]).variances
     array([0.09, 0.25])
     """
-    a, b = np.atleast_1d(_numbers("low", low)), np.atleast_1d(_numbers("high", high))
-    p = np.broadcast_to(_numbers("chance", chance), a.shape)
+    a, b = np.atleast_1d(numbers("low", low)), np.atleast_1d(numbers("high", high))
+    p = np.broadcast_to(numbers("chance", chance), a.shape)
     if a.shape != b.shape or a.ndim != 1:
         raise PlanError(f"low and high must be equally many, got {low!r} and {high!r}")
     if not ((a < b) & (p > 0) & (p < 1)).all():
@@ -169,7 +150,7 @@ def two_valued(
         Discrete((x, y), (1 - q, q)) for x, y, q in zip(a, b, p, strict=True)
     ) if inside else None  # fmt: skip
     parameters = np.column_stack((a, b, p, np.zeros(len(a))))
-    charge = _costs(costs, len(a))
+    charge = costs_of(costs, len(a))
     return Problem(kinds.TWO_VALUES, parameters, float(means[0]), variances, charge, span, known)
 
 
@@ -187,7 +168,9 @@ def scaled_bernoulli(
     known = tuple(ScaledBernoulli(float(one), mean) for one in s)
     low, high = np.maximum(mean - s / 2, 0.0), np.minimum(mean + s / 2, 1.0)
     parameters = np.column_stack((low, high, np.full(len(v), 0.5), np.zeros(len(v))))
-    return Problem(kinds.TWO_VALUES, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+    return Problem(
+        kinds.TWO_VALUES, parameters, mean, v, costs_of(costs, len(v)), (0.0, 1.0), known
+    )
 
 
 def uniform(
@@ -204,7 +187,7 @@ def uniform(
     low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
     known = tuple(UniformLaw(float(a), float(b)) for a, b in zip(low, high, strict=True))
     parameters = np.column_stack((low, high, np.zeros((len(v), 2))))
-    return Problem(kinds.UNIFORM, parameters, mean, v, _costs(costs, len(v)), (0.0, 1.0), known)
+    return Problem(kinds.UNIFORM, parameters, mean, v, costs_of(costs, len(v)), (0.0, 1.0), known)
 
 
 def truncated_normal(
@@ -224,7 +207,7 @@ def truncated_normal(
     known = tuple(TruncatedNormal(mean, float(one), low, high) for one in deviations)
     rows = [(mean, float(one), low, high) for one in deviations]
     return Problem(
-        kinds.TRUNCATED, np.array(rows), mean, v, _costs(costs, len(v)), (0.0, 1.0), known
+        kinds.TRUNCATED, np.array(rows), mean, v, costs_of(costs, len(v)), (0.0, 1.0), known
     )
 
 
@@ -248,10 +231,10 @@ def normal(
     costs: ArrayLike | Costs | None = None,
 ) -> Problem:
     """Return normal arms; bounded policies need `bounds`, and clip=True for what lies outside."""
-    v = _above_zero("variances", variances)
+    v = above_zero("variances", variances)
     parameters = np.column_stack((np.full(len(v), float(mean)), np.sqrt(v), np.zeros((len(v), 2))))
     span = range_of("bounds", bounds)
-    return Problem(kinds.NORMAL, parameters, float(mean), v, _costs(costs, len(v)), span)
+    return Problem(kinds.NORMAL, parameters, float(mean), v, costs_of(costs, len(v)), span)
 
 
 def lognormal(
@@ -266,14 +249,14 @@ def lognormal(
     >>> lognormal([1.0, 4.0]).mean
     1.0
     """
-    v = _above_zero("variances", variances)
+    v = above_zero("variances", variances)
     mean = positive("mean", mean)
     square = np.log1p(v / mean**2)
     parameters = np.column_stack(
         (math.log(mean) - square / 2, np.sqrt(square), np.zeros((len(v), 2)))
     )
     span = range_of("bounds", bounds)
-    return Problem(kinds.LOGNORMAL, parameters, mean, v, _costs(costs, len(v)), span)
+    return Problem(kinds.LOGNORMAL, parameters, mean, v, costs_of(costs, len(v)), span)
 
 
 def recorded(
@@ -294,7 +277,7 @@ def recorded(
     """
     if isinstance(draws, str) or not isinstance(draws, Sequence | np.ndarray) or len(draws) == 0:
         raise PlanError(f"draws must be a sequence of arrays, one per arm, got {draws!r}")
-    values = [_numbers(f"draws of arm {k}", one) for k, one in enumerate(draws)]
+    values = [numbers(f"draws of arm {k}", one) for k, one in enumerate(draws)]
     for k, one in enumerate(values):
         if one.ndim != 1 or len(one) < 2:
             raise PlanError(f"arm {k} needs at least two recorded draws, got shape {one.shape}")
@@ -312,8 +295,8 @@ def recorded(
 def _recorded_costs(costs: Any, values: list[Floats]) -> tuple[list[Floats], Costs]:
     nested = isinstance(costs, Sequence) and len(costs) > 0 and np.ndim(costs[0]) == 1
     if not nested or isinstance(costs, Costs):
-        return [np.ones(len(one)) for one in values], _costs(costs, len(values))
-    paid = [_above_zero(f"costs of arm {k}", one) for k, one in enumerate(costs)]
+        return [np.ones(len(one)) for one in values], costs_of(costs, len(values))
+    paid = [above_zero(f"costs of arm {k}", one) for k, one in enumerate(costs)]
     if [len(one) for one in paid] != [len(one) for one in values]:
         raise PlanError("every arm must have as many recorded costs as recorded draws")
     means = np.array([one.mean() for one in paid])
@@ -349,12 +332,12 @@ def compiled_arms(
     """
     if not callable(sample):
         raise PlanError(f"sample must be a function (stream, arm), got {sample!r}")
-    v = _above_zero("variances", variances)
-    rows = np.zeros((len(v), 4)) if parameters is None else _numbers("parameters", parameters)
+    v = above_zero("variances", variances)
+    rows = np.zeros((len(v), 4)) if parameters is None else numbers("parameters", parameters)
     if rows.ndim != 2 or len(rows) != len(v):
         raise PlanError(f"parameters must be a row of numbers for each of {len(v)} arms")
     many = 0 if block is None else count_of("block", block)
-    charge = _costs(costs, len(v))
+    charge = costs_of(costs, len(v))
     span = range_of("bounds", bounds)
     return Problem(kinds.USERS_OWN, rows, float(mean), v, charge, span, sample=sample, block=many)
 
@@ -362,28 +345,11 @@ def compiled_arms(
 # -- what is checked
 
 
-def _numbers(name: str, value: ArrayLike) -> Floats:
-    try:
-        numbers = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise PlanError(f"{name} must be numbers, got {value!r}") from None
-    if not np.isfinite(numbers).all():
-        raise PlanError(f"{name} must be finite, got {value!r}")
-    return numbers
-
-
-def _above_zero(name: str, value: ArrayLike) -> Floats:
-    numbers = np.atleast_1d(_numbers(name, value))
-    if numbers.ndim != 1 or len(numbers) == 0 or not (numbers > 0).all():
-        raise PlanError(f"{name} must be numbers above 0, one per arm, got {value!r}")
-    return numbers
-
-
 def _spread(
     shape: str, variances: ArrayLike, mean: float, part: float, *, equal: bool = True
 ) -> tuple[Floats, float]:
     """Return the variances, and how far draws in [0, 1] can be from the mean."""
-    v = _above_zero("variances", variances)
+    v = above_zero("variances", variances)
     if not 0 < mean < 1:
         raise PlanError(f"mean must lie between 0 and 1, got {mean!r}")
     room = min(mean, 1 - mean)

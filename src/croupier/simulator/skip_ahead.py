@@ -19,6 +19,7 @@ import numpy as np
 from croupier.simulator.compiling import compiled
 from croupier.simulator.kernels import (
     complain,
+    is_outside,
     kl_bound,
     kl_bound_again,
     kl_excess,
@@ -184,12 +185,13 @@ def play_index_ahead(
     for k in range(arms):
         if two:
             x[0] = laws.parameters[k, 0]
-            low = raw_loss(x, d, rules)
+            low = raw_loss(x, d, rules, k)
             x[0] = laws.parameters[k, 1]
-            high = raw_loss(x, d, rules)
-            if max(low, high) > rules.most and not rules.clip:
-                complain(trouble[0], OUT_OF_RANGE, k, 0, laws.parameters[k, int(high > low)])
-                return
+            high = raw_loss(x, d, rules, k)
+            for one in laws.parameters[k, :2]:
+                if is_outside(one, rules, k):
+                    complain(trouble[0], OUT_OF_RANGE, k, 0, one)
+                    return
             low, high = min(low, rules.most), min(high, rules.most)
             chance[k] = chance_of(laws.parameters[k, 2])
             flip[k] = ALL if high < low else np.uint64(0)

@@ -75,6 +75,10 @@ class Progress:
         """The estimate so far."""
         return self._look.value
 
+    def value_or(self, default: Any) -> Any:
+        """Return the estimate so far; before the first outcome `default`, the paper's muhat_0."""
+        return self.value if self.draws else default
+
     @property
     def stderr(self) -> Any:
         """The standard error of the estimate."""
@@ -235,6 +239,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "mixture": "croupier.importance.mixture_kind",
     "race": "croupier.integration.race_kind",
     "probability": "croupier.rare.rare_kind",
+    "continuum": "croupier.tables.continuum",
 }
 
 

@@ -2,26 +2,26 @@
 
 Neufeld et al. (ICML 2014), theorem 2: feed a bandit the payoff -Y^2 of every draw and it allocates
 draws with a regret, in n^2 (MSE - V*/n), that equals its own; feed an allocation sqrt(-reward) in
-place of draws and it is a bandit. So any bandit of any library can drive `estimate`.
+place of draws and it is a bandit. So any bandit of any library can drive `estimate`. Where draws
+have costs, the payoff is that of the paper's section 4, minus cost times variance.
 """
 
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from croupier.checks import Range, range_of
+from croupier.checks import Range
 from croupier.data.draws import Batch, Draws, Floats
 from croupier.data.ledger import Ledger
-from croupier.data.log_scale import exp
-from croupier.data.plan import Plan
+from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy
 from croupier.policies.base import Choice, Random, group_of
+from croupier.policies.payoffs import Kind, Terms, pair_payoff, payoff_of, triple_payoff
 from croupier.running.allocator import Allocator
 from croupier.seeds import RandomLike
 
@@ -41,7 +41,9 @@ class BanditLike(Protocol):
 def allocation_from(
     bandit: Any,
     *,
+    payoff: Kind = "auto",
     bounds: Range | None = None,
+    cost_bounds: Range | None = None,
     choose: Callable[[Any], int] | None = None,
     learn: Callable[[Any, int, float], None] | None = None,
 ) -> Policy:
@@ -50,9 +52,16 @@ def allocation_from(
     Args:
         bandit: Anything that can choose and learn. A copy of it is played, so that the same
             object can be given to several runs; a random one must be seeded to repeat itself.
-        bounds: The range of the draws, of all arms: then the rewards are 1 - ((y - low)/(high -
-            low))^2 in [0, 1], as most bandits want them. Without, they are -y^2. In a run with
-            ``log=True`` they are the range of the logs, and needed.
+        payoff: What a reward is made of. "second-moment" is -y^2 of every draw. "variance" is
+            -(y1 - y2)^2/2 of every two draws. "cost-variance" is -(d1 + d2)(y1 - y2)^2/4, for costs
+            d that are independent of the values, and "cost-variance-triples" is -d3 (y1 - y2)^2/2
+            of every three draws, for any costs. "auto" is "second-moment" where every draw costs
+            1, and "cost-variance" where the budget is a cost or seconds.
+        bounds: The range of the draws, of all arms: then the rewards lie in [0, 1], as most bandits
+            want them: 1 - ((y - low)/(high - low))^2, and 1 minus the scaled cost times variance.
+            In a run with ``log=True`` they are the range of the logs, and needed.
+        cost_bounds: The range of the costs, of all arms, if there are `bounds` and the arms do not
+            have their own.
         choose: ``choose(bandit) -> arm``, if it is not called ``bandit.choose()``,
         learn: ``learn(bandit, arm, reward)``, if it is not ``bandit.learn(arm, reward)``.
 
@@ -84,8 +93,13 @@ def allocation_from(
                     else "learn=lambda b, arm, reward: b.getReward(arm, reward)"
                 )
             )
-    ranges = range_of("bounds", bounds, logs=True)
-    return _Allocation(bandit, ranges, choose or _choose, learn or _learn)
+    terms = Terms(payoff, "common", bounds, cost_bounds).checked()
+    if cost_bounds is not None and bounds is None:
+        raise PlanError(
+            f"cost_bounds={cost_bounds!r} scale nothing without bounds=(low, high) of the draws: "
+            "give both, or neither"
+        )
+    return _Allocation(bandit, terms, choose or _choose, learn or _learn)
 
 
 def _choose(bandit: BanditLike) -> int:
@@ -102,15 +116,21 @@ class _Allocation:
     def __init__(
         self,
         bandit: Any,
-        bounds: Range | None,
+        terms: Terms,
         choose: Callable[[Any], int],
         learn: Callable[[Any, int, float], None],
     ) -> None:
-        self._bandit, self._bounds = bandit, bounds
+        self._bandit, self._terms = bandit, terms
         self._choose, self._learn = choose, learn
 
+    def group(self, unit: Unit = "draws") -> int:
+        """Return how many draws make one reward."""
+        return self._terms.group_in(unit)
+
     def start(self, plan: Plan) -> Any:
-        if plan.log and self._bounds is None:
+        if self._terms.bounds is not None:
+            payoff_of(plan, self._terms)  # refuses costs whose range is not known
+        elif plan.log:
             raise PlanError(
                 "the reward -y^2 of a draw that is given as its log may not fit a double: give "
                 "allocation_from the bounds=(low, high) of the logs, low may be -inf"
@@ -123,13 +143,14 @@ class _Allocation:
         values = np.asarray(draws.log_values if plan.log else draws.values)
         if values.ndim > 1:
             raise PlanError("a bandit's reward is one number, but the draws are vectors")
-        if self._bounds is None:
+        if self._terms.bounds is not None:
+            return {"rewards": 1 - payoff_of(plan, self._terms).losses(arm, draws)}
+        kind = self._terms.kind_in(plan.unit)
+        if kind == "second-moment":
             return {"rewards": -values * values}
-        low, high = self._bounds
-        if plan.log:  # of draws in units of the largest
-            values, low, high = exp(values - high), math.exp(low - high), 1.0
-        part = (values - low) / (high - low)
-        return {"rewards": 1 - part * part}
+        costs = 1.0 if kind == "variance" or draws.costs is None else draws.costs
+        triples = kind == "cost-variance-triples"
+        return {"rewards": (triple_payoff if triples else pair_payoff)(values, costs)}
 
     def choose(self, state: Any, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         return int(self._choose(state))

@@ -46,6 +46,16 @@ def test_cheaper_arms_have_larger_banks() -> None:
     assert Annealing.quick().bank_sizes[-1] == 150
 
 
+@pytest.mark.parametrize(("width", "end"), [(3.0, 3.0), (0.3, 0.3), (math.inf, None)])
+def test_the_range_is_a_multiple_of_z_or_that_of_the_largest_draw(
+    width: float, end: float | None
+) -> None:
+    study = replace(TINY, width=width)
+    banks = made_up(study)
+    largest = max(float(bank.centred.max()) for bank in banks)
+    assert problem_of(study, banks, "evaluations").bounds == (0.0, end or largest)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -55,6 +65,7 @@ def test_cheaper_arms_have_larger_banks() -> None:
         ({"rows": ()}, "rows must be one or more"),
         ({"rows": (1000,)}, "rows must be at most 768"),
         ({"temperatures": (400,)}, "two or more arms"),
+        ({"width": 0}, "width must be"),
     ],
 )
 def test_a_study_that_makes_no_sense_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -94,7 +105,7 @@ def test_the_papers_policies_are_told_ranges_and_the_default_is_not() -> None:
 def test_an_arm_alone_has_the_loss_of_its_variance_and_cost() -> None:
     study = replace(TINY, runs=3000, budget=100)
     curves = {(c.policy, c.combine): c for c in curves_of(study, 5, made_up(study))[:17]}
-    problem = problem_of(made_up(study), "evaluations")
+    problem = problem_of(study, made_up(study), "evaluations")
     for k, number in enumerate(study.temperatures):
         curve = curves[fixed(number), "mean"]
         product = problem.costs[k] * problem.variances[k] / curve.times[-1]
@@ -224,7 +235,8 @@ def test_the_picture_has_a_panel_per_clock_and_a_close_one(tmp_path: Path) -> No
     study = replace(TINY, runs=400, temperatures=(10, 200), budget=100)
     figure = figure3(tmp_path, study, progress=False).plot()
     regret, timed, close = figure.axes
-    assert regret.get_yscale() == timed.get_yscale() == regret.get_xscale() == "log"
+    assert regret.get_yscale() == timed.get_yscale() == "symlog"
+    assert regret.get_xscale() == "log"
     assert close.get_yscale() == "linear"
     assert "CPU seconds" in timed.get_title(loc="left")
     assert {"UCB1", "UCB-V", "KL-UCB"} <= {text.get_text() for text in regret.texts}

@@ -124,3 +124,40 @@ def test_a_payoff_is_made_once_for_a_plan() -> None:
     plan = plan_of()
     assert payoff_of(plan, Terms()) is payoff_of(plan, Terms())
     assert payoff_of(plan, Terms(scaling="per-arm")) is not payoff_of(plan, Terms())
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1])
+@pytest.mark.parametrize("kind", ["second-moment", "variance"])
+def test_draws_below_and_above_the_bounds_of_a_policy_are_refused(value: float, kind: Any) -> None:
+    arms = {"a": lambda rng, n: np.full(n, value), "b": lambda rng, n: np.full(n, 0.5)}
+    policy = UCB1(bounds=(0, 1), payoff=kind)
+    with pytest.raises(cr.ArmError, match=rf"arm 'a'.*returned {value}, outside of the bounds"):
+        cr.estimate(arms, draws=10, policy=policy, rng=7)
+    cr.estimate(arms, draws=10, policy=UCB1(bounds=(0, 1), payoff=kind, clip=True), rng=7)
+
+
+def test_single_draws_below_the_bounds_of_a_policy_are_refused_too() -> None:
+    table = cr.Allocator(["a", "b"], policy=UCB1(bounds=(0, 1)), batch="one", rng=7)
+    for value in (0.5, 0.5, 0.5):
+        batch = table.ask()
+        assert batch is not None
+        table.tell(batch, [value])
+    last = table.ask()
+    assert last is not None
+    with pytest.raises(cr.ArmError, match=r"returned -0\.1, outside of the bounds"):
+        table.tell(last, [-0.1])
+
+
+def test_the_time_of_ucb1_is_what_was_played_or_the_round_to_be_played() -> None:
+    plan = plan_of(bounds=((0.0, 1.0), (0.0, 1.0)))
+    bounds = []
+    for time in ("played", "paper"):
+        policy = UCB1(time=time)  # type: ignore[arg-type]
+        state = policy.start(plan)
+        for arm in (0, 1, 0):
+            made = policy.digest(plan, arm, Draws(np.array([0.5])), np.random.default_rng(7))
+            state = policy.learn(state, None, arm, made)  # type: ignore[arg-type]
+        bounds.append(policy.shortfall(state)[1])
+    assert bounds == pytest.approx([0.25 - (2 * np.log(t)) ** 0.5 for t in (3, 4)])
+    with pytest.raises(cr.PlanError, match="time must be one of 'played', 'paper'"):
+        UCB1(time="round")  # type: ignore[arg-type]

@@ -392,6 +392,25 @@ def test_the_callback_sees_progress_after_every_ticket(width: int, arms: dict[st
     assert seen[middle].value == history.at(history.cost[middle])
 
 
+def test_before_the_first_outcome_there_is_what_was_known_before() -> None:
+    result = cr.estimate({"a": lambda rng, n: rng.random(n)}, draws=10, rng=7)
+    assert math.isnan(result.history.at(0.5))
+    assert result.history.at(0.5, default=2) == 2.0
+    assert result.history.at(10, default=2) == result.value
+    pairs = cr.estimate({"a": lambda rng, n: rng.random((n, 2))}, draws=10, rng=7)
+    assert pairs.history.at(0.5, default=[1, 2]).tolist() == [1.0, 2.0]
+    with pytest.raises(cr.PlanError, match="default must be a number, or 2 of them, got"):
+        pairs.history.at(0.5, default=[1, 2, 3])
+    logs = cr.estimate({"a": lambda rng, n: rng.normal(size=n)}, draws=10, log=True, rng=7)
+    assert (logs.history.at(0.5, 3), logs.history.log_at(0.5, 3)) == (3.0, 3.0)
+    table = cr.Allocator(["a"], rng=7)
+    assert table.progress().value_or(0.25) == 0.25
+    batch = table.ask()
+    assert batch is not None
+    table.tell(batch, [1.5])
+    assert table.progress().value_or(0.25) == 1.5
+
+
 @pytest.mark.parametrize("true", [True, np.True_, np.bool_(1)])
 def test_a_callback_that_returns_true_stops_the_run(true: Any, arms: dict[str, Any]) -> None:
     result = cr.estimate(arms, draws=10**6, rng=7, callback=lambda progress: true)

@@ -11,7 +11,17 @@ import pytest
 import croupier as cr
 from croupier import simulator
 from croupier.data.draws import Draws
-from croupier.policies import KLUCB, MOSS, UCB1, UCBV, Policy, SubgaussianUCB, Thompson
+from croupier.policies import (
+    KLUCB,
+    MOSS,
+    UCB1,
+    UCBV,
+    Policy,
+    RobustUCB,
+    SubgaussianUCB,
+    Thompson,
+    Tightest,
+)
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
 from croupier.seeds import POLICY
@@ -65,16 +75,45 @@ def pulls_of(problem: simulator.Problem, policy: Policy, steps: int) -> np.ndarr
         MOSS(bounds=(0, 1), horizon=500),
         SubgaussianUCB(sigma=0.2),
         UCB1(bounds=(0, 1), payoff="variance"),
+        UCB1(bounds=(0, 1), time="paper"),
+        Tightest(bounds=(0, 1)),
+        Tightest(bounds=(0, 1), of=(UCBV(c=0.1, cut=True), "moss", KLUCB(f=0))),
+        RobustUCB(moment=0.3),
+        RobustUCB(moment=0.01, eps=0.5, mean="median-of-means"),
+        RobustUCB(moment=0.01, mean="catoni"),
         Even(),
     ],
-    ids=lambda policy: f"{policy.name}-{getattr(policy, 'payoff', '')}",
+    ids=lambda policy: policy.name,
 )
 def test_plain_kernel_and_policy_agree_decision_by_decision(problem: str, policy: Policy) -> None:
-    setting, steps = PROBLEMS[problem], 1500
+    agree(PROBLEMS[problem], policy, ())
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        UCB1(scaling="per-arm"),
+        KLUCB(scaling="per-arm"),
+        MOSS(scaling="per-arm", payoff="variance"),
+        Tightest(scaling="per-arm"),
+    ],
+    ids=lambda policy: policy.name,
+)
+def test_kernels_scale_each_arm_by_its_own_range(policy: Policy) -> None:
+    narrow, wide = (0.2, 0.8), (0.0, 1.0)
+    problem = simulator.uniform([0.02, 0.03]).within(*zip(narrow, wide, strict=True))
+    assert problem.arm_bounds == (narrow, wide)
+    agree(problem, policy, (narrow, wide))
+
+
+def agree(setting: simulator.Problem, policy: Policy, bounds: Any, steps: int = 1500) -> None:
+    """Play a policy at a table on the draws of its kernel, and compare every decision."""
     pulls = pulls_of(setting, policy, steps)
     tapes = [tape(setting, arm, steps) for arm in range(len(setting))]
-    names = [str(arm) for arm in range(len(setting))]
-    table = cr.Allocator(names, policy=policy, batch="one", rng=1)
+    names = tuple(str(arm) for arm in range(len(setting)))
+    described = cr.policies.describe(policy)
+    plan = cr.Plan(names, 1, policy=described, bounds=bounds, batch="one")
+    table = cr.Allocator(plan, policy=policy)
     drawn = [0] * len(names)
     step = 0
     while step < steps:

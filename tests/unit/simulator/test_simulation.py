@@ -254,10 +254,7 @@ def test_a_simulation_prints_as_a_table_and_goes_to_pandas() -> None:
             ),
             "how much a draw may cost",
         ),
-        (
-            lambda: cr.simulate(TWO, UCB1(scaling="per-arm"), 10, 100),
-            "the simulator scales payoffs by one range",
-        ),
+        (lambda: TWO.within([0, 0, 0], 1), "one for each of 2 arms"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(call: Any, message: str) -> None:
@@ -280,3 +277,10 @@ def test_the_floor_of_the_default_policy_is_kept() -> None:
                       50, draws, rng=3)  # fmt: skip
     assert sim["more"].pulls[:, -1].min() >= 0.9 * 5 * math.sqrt(draws / 2)
     assert sim["none"].suboptimal[:, -1].mean() < sim["more"].suboptimal[:, -1].mean()
+
+
+@pytest.mark.parametrize("skip", [True, False])
+def test_a_draw_below_the_range_is_refused_like_one_above(skip: bool) -> None:
+    for low, high in ((0.45, 1.0), (0.0, 0.55)):
+        with pytest.raises(cr.ArmError, match=f"outside of the range .{low:g}, {high:g}"):
+            cr.simulate(TWO.within(low, high), "ucb1", 10, 100, skip=skip)

@@ -70,7 +70,7 @@ def test_skipping_ahead_is_exact_on_any_scaled_bernoulli_arms(
 def test_losses_that_fall_with_the_value_are_turned() -> None:
     # Draws below the range's low end: the larger value has the smaller loss.
     problem = simulator.two_valued([0.1, 0.3], [0.9, 0.7]).within(1.0, 2.0)
-    skipped, plain = both(problem, UCB1(), 4, 5000)
+    skipped, plain = both(problem, UCB1(clip=True), 4, 5000)
     assert (skipped == plain).all()
     assert plain[:, -1].min() > 0
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.data.plan import Plan
 from croupier.policies import REGISTRY
 from croupier.policies.base import group_of
 from croupier.policies.bounded import Bandit
@@ -156,3 +157,81 @@ def test_vectors_are_no_reward() -> None:
     arms = {f"arm {k}": lambda rng, n: rng.random((n, 2)) for k in range(K)}
     with pytest.raises(cr.PlanError, match="draws are vectors"):
         cr.estimate(arms, draws=10, policy=policy)
+
+
+# -- the reduction with costs
+
+
+class OtherUCBOfTwo(OtherUCB):
+    """The same bandit for two arms."""
+
+    def choice(self) -> int:
+        total = sum(self.counts)
+
+        def index(k: int) -> float:
+            if not self.counts[k]:
+                return math.inf
+            bonus = math.sqrt(2 * math.log(total) / self.counts[k])
+            return self.rewards[k] / self.counts[k] + bonus
+
+        return max(range(2), key=index)
+
+
+#: The slow arm has 0.9 of the variance of the quick one and 10 times its cost: nine times the cost
+#: times variance. Its second moment is the smaller one.
+def slow(rng: np.random.Generator, size: int) -> cr.Draws:
+    return cr.Draws(0.5 + 0.9**0.5 * (rng.integers(2, size=size) - 0.5), np.full(size, 10.0))
+
+
+def quick(rng: np.random.Generator, size: int) -> cr.Draws:
+    return cr.Draws(0.5 + (rng.integers(2, size=size) - 0.5), np.full(size, 1.0))
+
+
+def shares(**settings: Any) -> dict[str, float]:
+    policy = allocation_from(
+        OtherUCBOfTwo(), choose=OtherUCBOfTwo.choice,
+        learn=OtherUCB.get_reward, **settings,
+    )  # fmt: skip
+    arms = {"slow": slow, "quick": quick}
+    result = cr.estimate(arms, cost=40_000, policy=policy, batch="one", rng=7)
+    return {row.name: row.share for row in result.arms}
+
+
+def test_with_costs_another_library_leaves_the_arm_of_more_cost_times_variance() -> None:
+    scaled = {"bounds": (0, 1), "cost_bounds": (0, 10)}
+    assert shares(**scaled)["quick"] > 0.9
+    assert shares(**scaled, payoff="cost-variance-triples")["quick"] > 0.85
+    # The second moment alone ranks the arms by the wrong thing.
+    assert shares(bounds=(0, 1), payoff="second-moment")["slow"] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("kind", "rewards"),
+    [
+        ("auto", [-4.0, -1.0]),
+        ("second-moment", [-1.0, -9.0, -25.0, -16.0]),
+        ("variance", [-2.0, -0.5]),
+        ("cost-variance", [-4.0, -1.0]),
+        ("cost-variance-triples", [-4.0]),
+    ],
+)
+def test_rewards_without_bounds_are_those_of_the_paper(kind: Any, rewards: list[float]) -> None:
+    policy: Any = allocation_from(OtherUCB(), payoff=kind, choose=OtherUCB.choice, learn=print)
+    draws = cr.Draws(np.array([1.0, 3.0, 5.0, 4.0]), np.full(4, 2.0))
+    plan = Plan(names=("a",), seed=7, unit="cost")
+    made = policy.digest(plan, 0, draws, np.random.default_rng(7))
+    assert made["rewards"].tolist() == rewards
+
+
+def test_a_budget_of_seconds_is_paid_by_cost_times_variance() -> None:
+    policy = allocation_from(OtherUCB(), choose=OtherUCB.choice, learn=OtherUCB.get_reward)
+    assert [group_of(policy, unit) for unit in ("draws", "cost", "seconds")] == [1, 2, 2]
+
+
+def test_costs_without_a_range_are_refused() -> None:
+    with pytest.raises(cr.PlanError, match=r"range of the costs.*cost_bounds=\(low, high\)"):
+        shares(bounds=(0, 1))
+    with pytest.raises(cr.PlanError, match="scale nothing without bounds"):
+        allocation_from(OtherUCB(), cost_bounds=(0, 1), choose=OtherUCB.choice, learn=print)
+    with pytest.raises(cr.PlanError, match="payoff must be one of"):
+        allocation_from(OtherUCB(), payoff="costs", choose=OtherUCB.choice, learn=print)  # type: ignore[arg-type]

@@ -8,9 +8,11 @@ import pytest
 from croupier import PlanError
 from croupier.theory import (
     cost_regret,
+    deadline_means,
     mse_regret,
     normalised_mse,
     regret_from_counts,
+    regret_from_errors,
     renewal_bounds,
 )
 
@@ -67,5 +69,33 @@ def test_renewal_bounds_hold_a_fixed_cost():
     ],
 )
 def test_bad_input_is_refused_with_a_way_out(call, words):
+    with pytest.raises(PlanError, match=words):
+        call()
+
+
+# -- regret by its definition
+
+
+def test_regret_by_definition_is_that_of_the_squared_errors():
+    rng = np.random.default_rng(7)
+    ours, alone = rng.normal(3, 1, (5, 2)), rng.normal(3, [[[1]], [[4]]], (2, 6, 2))
+    found = regret_from_errors([10, 20], ours, alone, mean=3.0)
+    loss, losses = np.square(ours - 3).mean(axis=0), np.square(alone - 3).mean(axis=1)
+    np.testing.assert_allclose(found.regret, [100, 400] * (loss - losses.min(axis=0)))
+    assert found.best.tolist() == losses.argmin(axis=0).tolist()
+    assert (found.stderr > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: regret_from_errors([1], [[1.0]] * 2, [[[1.0, 2.0]] * 2], 1), "the shapes"),
+        (lambda: regret_from_errors([1], [[1.0]], [[[1.0]] * 2], 1), "at least two runs"),
+        (lambda: regret_from_errors([1], [[np.nan]] * 2, [[[1.0]] * 2], 1), "as default="),
+        (lambda: deadline_means([[1.0]], [[1.0]], [2.0], default=0), "run 0 cost 1 .*budget 2"),
+        (lambda: deadline_means([1.0], [1.0], [2.0], default=0), "the shape"),
+    ],
+)  # fmt: skip
+def test_bad_runs_are_refused(call, words):
     with pytest.raises(PlanError, match=words):
         call()

@@ -1,0 +1,104 @@
+"""A smooth surface through noisy logarithms: what points of a box say about their neighbours.
+
+A Gaussian process with a squared-exponential kernel (Rasmussen and Williams, Gaussian Processes for
+Machine Learning, 2006, chapters 2 and 5). The noise of every point is known. One length per
+parameter is chosen from a few by the marginal likelihood, so a parameter that does not matter gets
+the longest one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+
+__all__ = ["Surface", "lengths_for"]
+
+#: The lengths of the kernel to choose from, for a box with sides of length 1.
+_LENGTHS: Final = {1: (0.1, 0.2, 0.4, 0.8, 1.6), 2: (0.15, 0.4, 1.0, 3.0), 3: (0.3, 0.8, 3.0)}
+_FEW: Final = (0.4, 2.0)
+
+#: What the surface does not explain: its values are right to about 3 %.
+_MISFIT: Final = 1e-3
+
+#: The level of the surface is unknown: its prior variance, in units of the surface's.
+_LEVEL: Final = 25.0
+
+
+@cache
+def lengths_for(dimensions: int) -> Floats:
+    """Return the combinations of lengths that are tried, one row each.
+
+    >>> lengths_for(1).ravel()
+    array([0.1, 0.2, 0.4, 0.8, 1.6])
+    """
+    each = _LENGTHS.get(dimensions, _FEW)
+    return np.array(list(itertools.product(each, repeat=dimensions)))
+
+
+def _kernel(a: Floats, b: Floats, lengths: Floats) -> Floats:
+    apart = (a[:, None, :] - b[None, :, :]) / lengths
+    return np.asarray(np.exp(-0.5 * np.square(apart).sum(axis=-1)) + _LEVEL)
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """The posterior of a smooth function, from values with known noise at some points.
+
+    >>> x = np.linspace(0, 1, 5)[:, None]
+    >>> surface = Surface.fit(x, np.square(x[:, 0] - 0.3), np.full(5, 1e-4))
+    >>> mean, covariance = surface.at(np.array([[0.3], [0.9]]))
+    >>> bool(abs(mean[0]) < 0.02), bool(abs(mean[1] - 0.36) < 0.02)
+    (True, True)
+    """
+
+    points: Floats
+    lengths: Floats
+    scale: float
+    root: Floats  # of the covariance of the values: lower triangular
+    whitened: Floats
+
+    @classmethod
+    def fit(
+        cls, points: Floats, values: Floats, noise: Floats, lengths: Floats | None = None
+    ) -> Surface:
+        """Return the surface, with given lengths or with the most likely ones."""
+        middle = float(np.median(values))
+        scale = 0.3 + float(np.square(values - middle).mean())
+        tried = lengths_for(points.shape[1]) if lengths is None else lengths[None]
+        best: tuple[float, Surface] | None = None
+        for one in tried:
+            covariance = scale * _kernel(points, points, one)
+            covariance[np.diag_indices_from(covariance)] += noise + _MISFIT
+            root: Floats = np.linalg.cholesky(covariance).astype(float)
+            whitened: Floats = np.linalg.solve(root, values).astype(float)
+            unlikely = float(whitened @ whitened / 2 + np.log(np.diag(root)).sum())
+            if best is None or unlikely < best[0]:
+                best = unlikely, cls(points, one, scale, root, whitened)
+        assert best is not None
+        return best[1]
+
+    def at(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the covariance of the surface at other points."""
+        cross = np.linalg.solve(self.root, self.scale * _kernel(self.points, points, self.lengths))
+        covariance = self.scale * _kernel(points, points, self.lengths) - cross.T @ cross
+        return cross.T @ self.whitened, covariance
+
+    def roughly(self, points: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the standard deviation at other points, each by itself."""
+        cross = np.linalg.solve(self.root, self.scale * _kernel(self.points, points, self.lengths))
+        variance = self.scale * (1 + _LEVEL) - np.square(cross).sum(axis=0)
+        return cross.T @ self.whitened, np.sqrt(np.maximum(variance, 0.0))
+
+    def drawn(self, points: Floats, random: np.random.Generator) -> Floats:
+        """Return one draw of the surface at other points, all at once."""
+        mean, covariance = self.at(points)
+        values, vectors = np.linalg.eigh(covariance)
+        spread: NDArray[np.float64] = vectors * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(mean + spread @ random.standard_normal(len(mean)))

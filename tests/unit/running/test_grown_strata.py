@@ -1,0 +1,107 @@
+"""Strata that grow: known weights, boxes where the function changes, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import croupier as cr
+from croupier.running.grown_strata import Cell, grow
+
+pytestmark = [
+    pytest.mark.filterwarnings("error"),
+    pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
+]
+
+SQUARE = [(0, 1), (0, 1)]
+
+
+def step(x: Any) -> Any:
+    return np.where(x[:, 0] < 0.3, 5.0, np.sin(8 * x[:, 1]))
+
+
+def test_boxes_fill_the_space_and_their_weights_are_their_probabilities() -> None:
+    grown = grow(step, SQUARE, 800, np.random.default_rng(7))
+    assert 4 < len(grown.strata) <= 64
+    assert math.fsum(grown.weights) == pytest.approx(1)
+    u = np.random.default_rng(1).random((20_000, 2))
+    cells = [arm.draw for arm in grown.strata]
+    inside = np.zeros(len(u), int)
+    for cell, weight in zip(cells, grown.weights, strict=True):
+        assert isinstance(cell, Cell)
+        own = ((u >= cell.low) & (u < cell.high)).all(axis=1)
+        inside += own
+        assert own.mean() == pytest.approx(weight, abs=4 * math.sqrt(weight / len(u)) + 1e-3)
+    assert (inside == 1).all()  # each point lies in one box
+
+
+def test_a_jump_is_found() -> None:
+    grown = grow(step, SQUARE, 800, np.random.default_rng(7))
+    edges = {round(edge, 2) for arm in grown.strata for edge in (arm.draw.low[0], arm.draw.high[0])}  # type: ignore[union-attr]
+    assert any(abs(edge - 0.3) <= 0.02 for edge in edges)
+
+
+def test_coordinates_have_distributions() -> None:
+    over = [stats.norm(), stats.expon(scale=2), (1, 3)]
+    result = cr.stratify(
+        lambda x: x[:, 0] + x[:, 1] * x[:, 2], over=over, splits="adaptive", draws=5_000, rng=7
+    )
+    assert abs(result.value - 4) < 4 * result.stderr
+    assert result.draws + 5_000 * 0.08 == pytest.approx(5_000, abs=20)
+    names = " ".join(row.name for row in result.arms)
+    assert "x1 < " in names
+    assert result.plan.table == "strata"
+
+
+def test_the_same_seed_grows_the_same_strata_and_a_store_continues(tmp_path: Any) -> None:
+    def run(draws: int, **options: Any) -> cr.Result:
+        return cr.stratify(
+            step, over=SQUARE, splits="adaptive", pilot=400, draws=draws, rng=7, **options
+        )
+
+    assert run(2_000).value == run(2_000).value
+    run(1_000, store=tmp_path / "run.db")
+    again = run(3_000, store=tmp_path / "run.db")
+    assert again.draws == pytest.approx(2_600, abs=20)
+    with pytest.raises(cr.PlanError, match="needs rng="):
+        cr.stratify(step, over=SQUARE, splits="adaptive", draws=1_000, store=tmp_path / "other.db")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"splits": None}, "splits must be one of 'adaptive'"),
+        ({"over": None}, "give cr.stratify.f, over="),
+        ({"weights": [1.0]}, "without weights"),
+        ({"over": [(1, 0)]}, r"over\[0\] must be a pair"),
+        ({"over": [(0, math.inf)]}, "finite"),
+        ({"over": []}, "over must be a sequence"),
+        ({"draws": 100}, "at least 500"),
+        ({"pilot": 990}, "leaves too few"),
+    ],
+)
+def test_bad_input_is_refused(changes: dict[str, Any], words: str) -> None:
+    usual: dict[str, Any] = {"over": SQUARE, "splits": "adaptive", "draws": 1_000, "rng": 7}
+    with pytest.raises(cr.PlanError, match=words):
+        cr.stratify(step, **{**usual, **changes})
+
+
+def test_a_pilot_is_for_strata_that_grow() -> None:
+    with pytest.raises(cr.PlanError, match="pilot=5 is for splits"):
+        cr.stratify({"a": lambda rng, n: rng.random(n)}, [1.0], pilot=5, draws=1_000)
+
+
+def test_a_function_that_returns_too_much_or_nan_is_named() -> None:
+    with pytest.raises(cr.ArmError, match="one number for each"):
+        cr.stratify(lambda x: x, over=SQUARE, splits="adaptive", draws=1_000, rng=7)
+    with pytest.raises(cr.ArmError, match="returned nan at the point"):
+        cr.stratify(
+            lambda x: np.where(x[:, 0] < 0.1, np.nan, 1.0),
+            over=SQUARE,
+            splits="adaptive",
+            draws=1_000,
+        )
