@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from benchmarks import report
 from croupier.errors import StoreError
@@ -19,14 +18,14 @@ SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
-#: The corner of small variances, on a logarithmic grid.
-LOW = FOLDER / "low-variance"
+#: The folder of the corner of small variances, on a logarithmic grid.
+LOW = "low-variance"
 
 
-def measured(shape: str, folder: Path = FOLDER) -> Figure1 | None:
+def measured(shape: str, part: str = "") -> Figure1 | None:
     """Return what was measured with arms of a shape, None if it was not measured yet."""
     try:
-        return Figure1.read(folder, shape)
+        return Figure1.read(FOLDER / part, shape)
     except StoreError:
         return None
 
@@ -95,9 +94,9 @@ def curves() -> Table:
     ]
 
 
-def _matrix(show: Callable[[Tile], str], folder: Path = FOLDER) -> Table:
+def _matrix(show: Callable[[Tile], str], part: str = "") -> Table:
     """Return a row for each extra variance, the largest on top as in the picture."""
-    figure = measured("scaled-bernoulli", folder)
+    figure = measured("scaled-bernoulli", part)
     if figure is None:
         return [], []
     tiles, study = figure.tiles, figure.study

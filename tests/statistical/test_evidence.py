@@ -48,13 +48,20 @@ def two_modes(d: int) -> tuple[Any, Any, float]:
 MODELS = {
     "a corner of a box": (corner, [st.uniform(0, 1)] * 4, 4 * np.log(-np.expm1(-50) / 50), 20),
     "the end of exponentials": (corner, [st.expon()] * 4, -4 * np.log(51), 20),
-    "correlated, d = 2": (*correlated(2, 0.9999), 20),
+    "correlated, d = 2": (*correlated(2, 0.9999), 10),
     "correlated, d = 10": (*correlated(10, 0.999), 10),
-    "two modes, d = 10": (*two_modes(10), 10),
+    "two modes, d = 10": (*two_modes(10), 6),
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+#: The others take half a minute each.
+QUICK = ("correlated, d = 2", "two modes, d = 10")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
+)
 def test_hard_models_have_honest_error_bars(name: str) -> None:
     log_likelihood, prior, truth, runs = MODELS[name]
     results = [cr.evidence(log_likelihood, prior, draws=4000, rng=seed) for seed in range(runs)]

@@ -31,6 +31,9 @@ MORE: Final = 80
 STEPS: Final = 40
 MORE_STEPS: Final = 8
 
+#: Climbs take at most about this many evaluations: in many dimensions, fewer points climb.
+EVALUATIONS: Final = 200_000
+
 #: After a step up the next one is longer, after a failure shorter: one of five goes up.
 LONGER: Final = 0.8
 SHORTER: Final = 0.2
@@ -68,7 +71,7 @@ def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tup
     `most` is about the largest number of evaluations; if it is small, fewer points climb.
     """
     d = model.dimensions
-    number = min(POINTS + MORE * d, most / (STEPS + MORE_STEPS * d))
+    number = min(POINTS + MORE * d, min(most, EVALUATIONS) / (STEPS + MORE_STEPS * d))
     points = model.start(rng, max(int(number), 2))
     chains = Chains(points, *model.evaluate(points))
     step, count = np.full(len(points), 0.5), len(points)

@@ -19,15 +19,7 @@ from croupier.annealing.fitted import FREEDOM, HEAVIER, FittedModes
 from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model, search_streams
 from croupier.annealing.pilots import LEFT
-from croupier.annealing.search import (
-    COST,
-    EARLY,
-    MORE,
-    POINTS,
-    Found,
-    evaluations_of,
-    search,
-)
+from croupier.annealing.search import COST, Found, early_points, evaluations_of, search
 from croupier.data.draws import Floats
 
 __all__ = ["Modes", "doubts", "find_modes", "searched", "unseen"]
@@ -104,7 +96,7 @@ def searched(model: Model, seed: int, allowed: float, seconds: float | None = No
 
     If they would have too few points, nothing is searched, and the modes have no levels.
     """
-    early = min(EARLY * (POINTS + MORE * model.dimensions), int(min(allowed, 1e12)) // (3 * COST))
+    early = min(early_points(model), int(min(allowed, 1e12)) // (3 * COST))
     if early < LEAST:
         return Modes.none(2 * evaluations_of(model))
     return find_modes(model, search_streams(seed), early, seconds)

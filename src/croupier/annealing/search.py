@@ -20,14 +20,16 @@ from croupier.annealing.pilots import LEFT, systematic
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
-__all__ = ["COST", "EARLY", "MORE", "POINTS", "Found", "evaluations_of", "search"]
+__all__ = ["COST", "Found", "early_points", "evaluations_of", "search"]
 
 #: The points of the last level, and how many more there are for each dimension.
 POINTS: Final = 300
 MORE: Final = 50
 
-#: The first level has this many times the points of the last, and each level fewer than before.
+#: The first level has this many times the points of the last, at most the second number, and each
+#: level has this share of the points of the level before.
 EARLY: Final = 15
+MOST_EARLY: Final = 15_000
 FEWER: Final = 0.7
 
 #: Each mode keeps at least this many points, and the modes together at most half of all points.
@@ -71,13 +73,18 @@ class Found:
 
 def evaluations_of(model: Model) -> int:
     """Return about how many evaluations a search with all its points takes."""
-    return COST * EARLY * (POINTS + MORE * model.dimensions)
+    return COST * early_points(model)
+
+
+def early_points(model: Model) -> int:
+    """Return how many points the first level of a search has."""
+    return min(EARLY * (POINTS + MORE * model.dimensions), MOST_EARLY)
 
 
 def search(model: Model, rng: np.random.Generator, early: int | None = None) -> Found | None:
     """Return what one search finds; None if the likelihood was 0 at all points."""
     size = POINTS + MORE * model.dimensions
-    m = EARLY * size if early is None else early
+    m = early_points(model) if early is None else early
     size = min(size, max(m // 3, 1))
     points = model.start(rng, m)
     likelihood = model.likelihood(points)

@@ -186,7 +186,7 @@ _OWN_GROUP: Final[dict[str, Any]] = (
 
 def _listen(stream: Any, lines: deque[bytes]) -> None:
     """Read what a program says on stderr, so that it never waits, and keep the last lines."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError), stream:
         rest = b""
         while part := os.read(stream.fileno(), _BYTES):
             *whole, rest = (rest + part).split(b"\n")

@@ -37,7 +37,7 @@ def _parameters(policy: type[Policy]) -> str:
 
     >>> from croupier.policies import UCB1, ExploreThenCommit
     >>> _parameters(ExploreThenCommit), _parameters(UCB1)
-    ('explore=30', 'scale=2.0 †')
+    ('explore=30', "scale=2.0, time='played' †")
     """
     fields: Any = dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ()
     own = ", ".join(

@@ -46,7 +46,7 @@ def z_score(result: cr.Result, truth: float) -> float:
     return float((result.log_value - truth) / result.log_stderr)
 
 
-@pytest.mark.parametrize("d", [1, 2, 10, 50])
+@pytest.mark.parametrize("d", [1, 2, 10, pytest.param(50, marks=pytest.mark.slow)])
 def test_gaussian_models_in_several_dimensions(d: int) -> None:
     log_likelihood, prior, truth = gaussian_model(d)
     result = cr.evidence(log_likelihood, prior, draws=3000, rng=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import sys
@@ -309,3 +310,12 @@ def test_a_command_that_cannot_be_used(command: Any, how: dict[str, Any], compla
 def test_only_size_and_seed_are_replaced_and_no_shell_reads_the_command() -> None:
     program = Program("prog '{print $1}' {size} {seed} ; $(rm) {other}")
     assert program.arguments(2, 9) == ["prog", "{print $1}", "2", "9", ";", "$(rm)", "{other}"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_program_that_has_ended_leaves_no_open_file() -> None:
+    for program in (once(NORMALS), staying(NORMAL_LINES)):
+        drawn(program)
+        del program
+    time.sleep(0.2)  # the thread that listens to stderr ends
+    gc.collect()  # an open file would raise here

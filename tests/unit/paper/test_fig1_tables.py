@@ -30,6 +30,7 @@ def test_the_tables_show_every_cell_shape_and_curve(simulator: Any, folder: Path
     study: dict[str, Any] = {"variances": (0.01, 0.05), "runs": 20, "horizon": 1000}
     coin = TwoArms(**study, extras=(0.02, 0.2))
     figure = figure1(folder, coin, progress=False)
+    figure1(folder / tables.LOW, coin, progress=False)
     figure1(folder, TwoArms(**study, extras=(0.02, 0.2), shape="uniform"), progress=False)
 
     _, (coins, uniform) = tables.wins()
