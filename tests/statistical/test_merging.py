@@ -14,7 +14,7 @@ import croupier as cr
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
-TIMES = 200
+TIMES = 100
 RUNS = 4
 
 
