@@ -28,13 +28,15 @@ from croupier.policies.base import (
     smallest,
 )
 from croupier.policies.indices import (
+    least_draws,
+    log_error,
     log_variance_bound,
     price_draw,
     shared_mean_guard,
     variance_draw,
 )
 
-__all__ = ["AHEAD", "DECISIONS", "SCORES", "VarianceLCB", "VarianceThompson"]
+__all__ = ["AHEAD", "DECISIONS", "KNOWN", "SCORES", "SURE", "VarianceLCB", "VarianceThompson"]
 
 #: Decisions that one batch may stand for, and scores that one decision may compute.
 DECISIONS: Final = 8
@@ -43,6 +45,11 @@ SCORES: Final = 2000
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
 AHEAD: Final = 0.02
 
+#: An arm is worse beyond doubt if its cost times variance and that of the best are both off by
+#: more than this many standard errors, or the arm is worse. Then KNOWN log(t) draws are enough.
+SURE: Final = 5.0
+KNOWN: Final = 2.0
+
 
 @dataclass(frozen=True)
 class VarianceThompson:
@@ -50,7 +57,9 @@ class VarianceThompson:
 
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
     ledger, and plays the smallest cost times variance; reported costs have a posterior of their
-    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive.
+    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive
+    and ``2 log t`` if it is worse beyond doubt. An arm that would be the best without the guard for
+    the shared mean gets more, so that the doubt is tested by draws; see `indices.least_draws`.
     """
 
     name: ClassVar[str] = "variance-thompson"
@@ -66,6 +75,8 @@ class VarianceThompson:
         if (forced := _forced(self.floor, state, ledger, pending)) is not None:
             return forced
         belief = _believe(state, ledger)
+        if (short := _short(self.floor, state, ledger, pending, belief)) is not None:
+            return short
         random = rng()
         # Several posterior draws at once: as many as name one arm are decisions in one batch.
         shape = (_in_a_row(state, ledger), len(ledger), 1)
@@ -115,6 +126,8 @@ class VarianceLCB:
         if (forced := _forced(self.floor, state, ledger, pending)) is not None:
             return forced
         belief = _believe(state, ledger)
+        if (short := _short(self.floor, state, ledger, pending, belief)) is not None:
+            return short
         total = ledger.draws
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if not ledger.varies:
@@ -133,6 +146,7 @@ class _Belief(NamedTuple):
     """What the ledger says about the variances, after the guards; (K, d) unless said otherwise."""
 
     variance: Floats
+    seen: Floats  # the same before the guards
     flat: np.ndarray
     df: Floats  # (K,)
     precision: Floats  # (d,), A = sum n/V over the arms that vary
@@ -183,7 +197,7 @@ def _believe(plan: Plan, ledger: Ledger) -> _Belief:
         part = variance * objective
         share = part / np.maximum(part.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         df = 1 / np.square(np.maximum((share / np.sqrt(df)).sum(axis=1), 1e-8))
-    return _Belief(variance, s2 == 0, df, precision, centre, objective)
+    return _Belief(variance, s2, s2 == 0, df, precision, centre, objective)
 
 
 def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
@@ -196,16 +210,56 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         # Nothing varies: there is nothing to prefer.
         return int((ledger.count + pending).argmin())
     least = floor * math.sqrt(ledger.draws / len(ledger))
-    if ledger.fewest < least:
-        draws = ledger.count + pending
-        # By the root of its price only: an expensive arm that was unlucky at first must get its
-        # chance.
-        price = price_of(plan, ledger)
-        discount = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / price))
-        below = draws < least * discount
-        if below.any():
-            arm = int(np.where(below, draws, np.inf).argmin())
-            ahead = min(3 * least, AHEAD * ledger.draws / len(ledger))
-            missing = (least + ahead) * float(discount[arm]) - float(draws[arm])
-            return Play(arm, int(missing) + 1, growth=3)
+    if ledger.fewest < least <= KNOWN * math.log(ledger.draws):
+        return _missing(np.full(len(ledger), least), least, plan, ledger, pending)
     return None
+
+
+def _short(
+    floor: float, plan: Plan, ledger: Ledger, pending: Floats, belief: _Belief
+) -> Choice | None:
+    """Return what is missing to the least number of draws that an arm must have, if any is."""
+    even = ledger.draws / len(ledger)
+    plain = floor * math.sqrt(even)
+    if ledger.fewest >= plain and not (belief.variance > belief.seen).any():
+        return None
+    price = price_of(plan, ledger)
+    variance, guarded = belief.weighed(belief.seen), belief.weighed(belief.variance)
+    if plan.unit == "seconds":  # a busy machine makes prices that are wrong beyond what they show
+        spread = np.full(len(ledger), math.inf)
+    else:
+        error = ledger.price_error if plan.unit == "cost" else 0.0
+        spread = SURE * log_error(belief.df, error)
+    loss = np.where(variance > 0, price * guarded, math.inf)
+    least = least_draws(
+        plain,
+        min(plain, KNOWN * math.log(ledger.draws)),
+        even,
+        ledger.count,
+        variance,
+        guarded,
+        price,
+        price * variance * np.exp(-spread),
+        float((loss * np.exp(spread)).min()),
+        float(loss.min()),
+    )
+    return _missing(least, plain, plan, ledger, pending)
+
+
+def _missing(
+    least: Floats, plain: float, plan: Plan, ledger: Ledger, pending: Floats
+) -> Play | None:
+    """Return a batch for the arm with the fewest draws of those that have less than their least.
+
+    The plain floor is bought ahead: that saves many small batches.
+    """
+    draws = ledger.count + pending
+    # By the root of its price only: an expensive arm that was unlucky at first must get its chance.
+    discount = np.sqrt(np.minimum(1.0, ledger.spent / ledger.draws / price_of(plan, ledger)))
+    below = draws < least * discount
+    if not below.any():
+        return None
+    arm = int(np.where(below, draws, np.inf).argmin())
+    ahead = min(3 * plain, AHEAD * ledger.draws / len(ledger)) if least[arm] == plain else 0.0
+    missing = (float(least[arm]) + ahead) * float(discount[arm]) - float(draws[arm])
+    return Play(arm, int(missing) + 1, growth=3)

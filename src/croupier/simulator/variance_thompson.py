@@ -32,6 +32,8 @@ _df = inlined(effective_df)
 _visit = inlined(indices.visit)
 _variance_draw = inlined(indices.variance_draw)
 _price_draw = inlined(indices.price_draw)
+_log_error = inlined(indices.log_error)
+_least_draws = inlined(indices.least_draws)
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -42,6 +44,8 @@ class VarianceRules(NamedTuple):
     floor: float
     first: int
     ahead: float
+    sure: float
+    known: float
     decisions: int
     scores: int
     share: float
@@ -73,20 +77,33 @@ def _first_least(numbers: Any) -> int:
 
 
 @compiled
-def _floor(settings: Any, count: Any, price: Any, draws: float, spent: float) -> tuple[int, int]:
+def _floor(
+    settings: Any, count: Any, variance: Any, guarded: Any, df: Any, price: Any, error: Any,
+    draws: float, spent: float,
+) -> tuple[int, int]:  # fmt: skip
     """Return the arm that is short of its least number of draws, and by how many; -1 if none."""
     arms = len(count)
-    least = settings.floor * math.sqrt(draws / arms)
-    found = -1
+    even = draws / arms
+    floor, known = settings.floor * math.sqrt(even), settings.known * math.log(draws)
+    spread = settings.sure * _log_error(df, error)
+    best = bound = math.inf
+    for k in range(arms):
+        if variance[k] > 0:
+            best = min(best, price[k] * guarded[k])
+            bound = min(bound, price[k] * guarded[k] * math.exp(spread[k]))
+    lows = price * variance * np.exp(-spread)
+    leasts = _least_draws(
+        floor, min(floor, known), even, count, variance, guarded, price, lows, bound, best
+    )
+    found, missing = -1, 0.0
     for k in range(arms):
         discount = math.sqrt(min(1.0, spent / draws / price[k]))
+        plain = floor <= known and count[k] < floor * discount
+        least = floor if plain else leasts[k]
         if count[k] < least * discount and (found < 0 or count[k] < count[found]):
-            found = k
-    if found < 0:
-        return -1, 0
-    discount = math.sqrt(min(1.0, spent / draws / price[found]))
-    ahead = min(3 * least, settings.ahead * draws / arms)
-    return found, int((least + ahead) * discount - count[found]) + 1
+            ahead = min(3 * floor, settings.ahead * even) if least == floor else 0.0
+            found, missing = k, (least + ahead) * discount - count[k]
+    return found, int(missing) + 1
 
 
 @compiled
@@ -101,11 +118,12 @@ def _decide(
     price: Any,
     error: Any,
     belief: Any,
+    guarded: Any,
+    precision: float,
+    centre: float,
 ) -> tuple[int, int]:
     """Return an arm and for how many decisions it stands, by posterior draws of the variances."""
     arms = len(count)
-    order = np.argsort(-variance, kind="mergesort")
-    guarded, precision, centre = _visit(order, count, moments[:, 0].copy(), variance)
     rows = max(1, min(settings.decisions, settings.scores // arms))
     named = np.empty(rows, np.int64)
     for row in range(rows):
@@ -196,14 +214,20 @@ def play_variance(
                 if not varies and variance.max() == 0:
                     arm = _first_least(count)
                 else:
-                    arm, most = _floor(settings, count, price, draws, spent)
+                    order = np.argsort(-variance, kind="mergesort")
+                    guarded, precision, centre = _visit(
+                        order, count, moments[:, 0].copy(), variance
+                    )
+                    arm, most = _floor(
+                        settings, count, variance, guarded, df, price, error, draws, spent
+                    )
                     growth = 3.0
                     if arm < 0:
                         most, growth = -1, 1.0
                         belief = beliefs[ticket] if len(beliefs) else nothing
                         arm, bought = _decide(
                             settings, s[arms], count, moments, variance, df, varies, price, error,
-                            belief,
+                            belief, guarded, precision, centre,
                         )  # fmt: skip
             size = 1
             if count[arm] > 0 and not settings.one:
