@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from croupier.policies.indices import (
     _swept,
+    least_draws,
     log_variance_bound,
     shared_mean_guard,
     variance_draw,
@@ -148,3 +149,39 @@ def test_sweeping_over_many_arms_is_visiting_them() -> None:
     exact = visit(order, n.tolist(), x.tolist(), s2.tolist())[0]
     swept = _swept(n, x[:, None], s2[:, None])[0][:, 0]
     assert np.quantile(np.abs(swept / exact - 1), 0.99) < 0.1
+
+
+def least(**changed: float) -> float:
+    """Return the least draws of an arm that has 50 draws and a variance of 2; the best has 1."""
+    given = {"count": 50.0, "variance": 2.0, "guarded": 2.0, "price": 1.0, "low": 0.8} | changed
+    arrays = {name: np.array([value]) for name, value in given.items()}
+    return float(least_draws(350.0, 28.0, 5e5, **arrays, bound=1.1, best=1.0)[0])
+
+
+def test_most_arms_have_the_plain_floor() -> None:
+    assert least() == 350
+
+
+def test_an_arm_whose_lowest_plausible_loss_is_above_the_best_has_a_low_floor() -> None:
+    assert least(low=1.2) == 28
+
+
+def test_the_guard_alone_does_not_make_an_arm_worse_beyond_doubt() -> None:
+    assert least(variance=0.5, guarded=50.0, low=0.3) >= 350
+
+
+def test_a_doubted_arm_has_what_settles_the_doubt() -> None:
+    assert least(count=300.0, variance=0.5, guarded=1.5) == pytest.approx(900)
+
+
+def test_the_larger_a_doubt_the_less_may_be_lost_on_it() -> None:
+    assert least(count=5000.0, variance=0.5, guarded=10.0) == pytest.approx(5e5 / 20**2)
+    assert least(count=5000.0, variance=0.5, guarded=500.0) == 350
+
+
+def test_a_doubted_arm_that_would_lose_anyway_is_not_tested() -> None:
+    assert least(count=300.0, variance=2.0, guarded=6.0) == 350
+
+
+def test_an_arm_that_has_not_varied_keeps_the_floor() -> None:
+    assert least(variance=0.0, guarded=0.0, low=0.0) == 350

@@ -173,7 +173,9 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
     setting, draws = PROBLEMS[problem], 20_000
     arms = len(setting)
     plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1)
-    rows = variance.VarianceRules(0.5, plan.first, 0.02, 5.0, 2.0, 8, 2000, plan.share, False, False)
+    rows = variance.VarianceRules(
+        0.5, plan.first, 0.02, 5.0, 2.0, 8, 2000, plan.share, False, False
+    )
     decisions = np.full((2000, 2), -1, np.int64)
     beliefs = np.full((2000, 8 * arms + 1), 0.5)
     pulls = np.zeros((1, 1, arms), np.int64)
