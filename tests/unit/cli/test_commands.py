@@ -35,6 +35,11 @@ def test_the_version_is_that_of_the_package() -> None:
     assert (done.exit_code, done.output) == (0, f"croupier {cr.__version__}\n")
 
 
+def test_the_package_can_be_run_as_a_module() -> None:
+    command = [sys.executable, "-m", "croupier", "--version"]
+    assert cr.__version__ in subprocess.run(command, capture_output=True, text=True).stdout
+
+
 def test_without_arguments_there_is_help() -> None:
     assert "demo" in invoke().output
     assert "policies" in invoke("-h").output
