@@ -24,6 +24,9 @@ _ALL_LEVELS: Final = 24
 _APART: Final = 0.8
 
 _STEPS: Final = 12
+
+#: A step is not longer than this: from a flat place, the next point would be far outside.
+_LONGEST: Final = 6.0
 _HALVINGS: Final = 4
 
 #: Two walkers this near to each other go to the same point.
@@ -32,9 +35,12 @@ _SAME: Final = 0.3
 #: A walker has arrived if its next step is shorter than this share of its distance.
 _ARRIVED: Final = 0.05
 
-#: Points this near to a walker check the gradient; it is wrong if it differs by the share.
+#: Points this near to a walker check the gradient. It is wrong if it differs by the share, and if
+#: the differences of g agree with each other.
 _CHECK: Final = 1e-3
+_CHECKS: Final = _CHECK * np.array([1.0, -1.0, 2.0, -2.0])
 _WRONG: Final = 0.1
+_AGREE: Final = 0.03
 
 #: At most so many design points, the nearest ones, are kept; farther ones are far less likely.
 _KEPT: Final = 8
@@ -72,7 +78,7 @@ class Descent:
         spread = [order[int(at)] for at in np.linspace(0, len(order) - 1, _ALL_LEVELS)]
         chosen += [i for i in dict.fromkeys(spread) if i not in chosen]
         direction = rng.standard_normal(x.shape[1])
-        return cls(x[chosen], direction / np.linalg.norm(direction))
+        return cls(x[chosen], np.asarray(direction / np.linalg.norm(direction)))
 
     @property
     def ended(self) -> bool:
@@ -80,12 +86,11 @@ class Descent:
         return not self._going.any() or self.steps >= _STEPS
 
     def proposed(self) -> Floats:
-        """Return the points of the next step; the first step has two more, for the check."""
+        """Return the points of the next step; the first step has four more, for the check."""
         points = self._trial[self._going]
         if self.steps:
             return points
-        away = _CHECK * self._direction
-        return np.concatenate((points, points[:1] + away, points[:1] - away))
+        return np.concatenate((points, points[0] + _CHECKS[:, None] * self._direction))
 
     def step(self, g: Floats, slope: Floats) -> None:
         """Take g (n,) and its gradient (n, d) at the points that were proposed."""
@@ -102,11 +107,12 @@ class Descent:
 
     def _compare(self, g: Floats, slope: Floats) -> None:
         """Compare the gradient at the first point with finite differences of g."""
-        if len(g) < self._going.sum() + 2 or not np.isfinite(g[[0, -2, -1]]).all():
+        many = int(self._going.sum())
+        if len(g) < many + len(_CHECKS) or not np.isfinite(g[[0, *range(many, len(g))]]).all():
             return
-        ahead, behind = (g[-2] - g[0]) / _CHECK, (g[0] - g[-1]) / _CHECK
-        said, seen = float(slope[0] @ self._direction), float(ahead + behind) / 2
-        if abs(ahead - behind) > _WRONG * (abs(ahead) + abs(behind)):
+        slopes = (g[many:] - g[0]) / _CHECKS
+        said, seen = float(slope[0] @ self._direction), float(slopes[:2].mean())
+        if np.ptp(slopes) > _AGREE * np.abs(slopes).max():
             return  # a kink, or a function with noise: nothing can be said
         allowed = max(abs(said), abs(seen), 0.2 * float(np.linalg.norm(slope[0])))
         if abs(said - seen) > _WRONG * allowed:
@@ -130,7 +136,7 @@ class Descent:
         """Return |z|^2/2 + c |g|; every first value is better than none."""
         if np.isinf(value):
             return np.inf
-        return 0.5 * float(z @ z) + self._weight[i] * abs(value)
+        return 0.5 * float(z @ z) + float(self._weight[i]) * abs(value)
 
     def _accept(self, i: int, value: float, gradient: Floats, size: float) -> None:
         z = self._trial[i].copy()
@@ -139,9 +145,10 @@ class Descent:
         away = float(np.linalg.norm(z))
         least = 0.5 * float(aim @ aim) / abs(value) if value else 0.0
         self._weight[i] = 2 * max(away / size, least)
-        self._share[i], self._halvings[i] = 1.0, 0
-        self._trial[i] = aim
-        if np.linalg.norm(aim - z) < _ARRIVED * max(1.0, away):
+        length = float(np.linalg.norm(aim - z))
+        self._share[i], self._halvings[i] = min(1.0, _LONGEST / max(length, 1e-300)), 0
+        self._trial[i] = z + self._share[i] * (aim - z)
+        if length < _ARRIVED * max(1.0, away):
             self._arrived[i], self._going[i] = True, False
 
     def _drop_twins(self) -> None:

@@ -98,7 +98,9 @@ class Marginals:
         x, columns = self.to_user(z), []
         for k, each in enumerate(self.distributions):
             if not hasattr(each.dist, "pdf"):
-                raise PlanError(f"gradient= needs densities, but over[{k}] is discrete: leave it out")
+                raise PlanError(
+                    f"gradient= needs densities, but over[{k}] is discrete: leave it out"
+                )
             log_phi = -0.5 * np.square(z[:, k]) - 0.5 * math.log(2 * math.pi)
             columns.append(np.exp(log_phi - each.logpdf(x[:, k])))
         return np.asarray(gradient * np.column_stack(columns)[:, None])
@@ -246,7 +248,7 @@ class Transformed:
             away[k] = _DIFFERENCE
             change = self.to_user(z + away) - self.to_user(z - away)
             columns.append(np.asarray(change, float).reshape(len(z), -1) / (2 * _DIFFERENCE))
-        return np.einsum("nmk,nkd->nmd", gradient, np.stack(columns, axis=2))
+        return np.asarray(np.einsum("nmk,nkd->nmd", gradient, np.stack(columns, axis=2)), float)
 
 
 def space_of(over: Any) -> Space:

@@ -142,7 +142,8 @@ class Search:
         if done.phase != "estimate":
             self.calls += len(x)
         if done.phase == "descent":
-            assert self._descent is not None and slope is not None
+            assert self._descent is not None
+            assert slope is not None
             self.gradients += len(x)
             self._descent.step(*active(g, slope, self._target))
             return
