@@ -62,7 +62,7 @@ MODELS = {
         lambda x: np.where(x == 0, -np.inf, x),
         25,
         8.424014477e-10,
-        particles=200,
+        particles=100,
     ),
     "tandem queue": Model(
         _tandem,

@@ -212,8 +212,7 @@ class Search:
         return Round("search", size + 60 * len(known), mixture_of(known, self.d, 0.5))
 
     def _scouting(self) -> Round:
-        first = 150 if self.gradient and not len(self.x) else 300
-        return Round("search", first + 3 * self.d, mixture_of([], self.d, 0.0))
+        return Round("search", 300 + 3 * self.d, mixture_of([], self.d, 0.0))
 
     def _drawn(self, fits: list[tuple[float, Component]]) -> Round:
         return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
