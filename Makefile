@@ -6,6 +6,7 @@ INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 SAMPLERS := .venv-samplers/.installed
 PEERS := .venv-peers/.installed
+RARE := .venv-rare/.installed
 DOCS := .venv-docs/.installed
 DIST := .venv-dist/.installed
 
@@ -102,8 +103,12 @@ bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an ho
 bench-peers: $(PEERS) ## integrals, compared with vegas, QMCPy and scipy (an hour; ARGS="--seeds 40")
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.peers $(ARGS)
 
-bench-rare: $(INSTALLED) ## limit states with known probabilities: calls, misses, lost modes (an hour; ARGS="--seeds 10")
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.rare $(ARGS)
+bench-rare: $(RARE) ## limit states with known probabilities: calls, misses, lost modes (hours)
+	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare
+	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare_gradient
+	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare_calls
+	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare_replications
+	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare_methods
 
 lint: $(INSTALLED) ## ruff, mypy and the import layers
 	$(BIN)/ruff check .
@@ -132,7 +137,7 @@ dist: $(DIST) ## build wheel and source archive twice, compare the bytes, check 
 	.venv-dist/bin/python -m tools.build_dist
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-rivals .venv-samplers .venv-peers .venv-versions .venv-docs .venv-dist build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-rivals .venv-samplers .venv-peers .venv-rare .venv-versions .venv-docs .venv-dist build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The build tools are installed first and used directly, so that the constraints hold for them too.
@@ -177,6 +182,13 @@ $(PEERS): pyproject.toml constraints.txt benchmarks/peers.txt
 	@$(PYTHON) -m venv --clear .venv-peers
 	@echo "Installing croupier and other integrators into .venv-peers ..."
 	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/peers.txt
+	@touch $@
+
+# And so does OpenTURNS. It is under the LGPL: it is only run.
+$(RARE): pyproject.toml constraints.txt benchmarks/rare.txt
+	@$(PYTHON) -m venv --clear .venv-rare
+	@echo "Installing croupier and OpenTURNS into .venv-rare ..."
+	@.venv-rare/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/rare.txt
 	@touch $@
 
 # The site and the files of a release have tools of their own; croupier needs none of them.

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, figure2, figure3, peer_ratios, report, stops
+from benchmarks import figure1, figure2, figure3, peer_ratios, rare_pages, report, stops
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -497,6 +497,16 @@ TABLES: dict[str, Callable[[], str]] = {
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,
     "calls": _calls,
+    "rare": lambda: _table(*rare_pages.problems()),
+    "rare-published": lambda: _table(*rare_pages.published()),
+    "rare-prototype": lambda: _table(*rare_pages.prototype()),
+    "rare-methods": lambda: _table(*rare_pages.methods()),
+    "rare-summary": lambda: _table(*rare_pages.summary()),
+    "rare-gradient": lambda: _table(*rare_pages.gradient()),
+    "rare-calls": lambda: _table(*rare_pages.calls()),
+    "rare-splitting": lambda: _table(*rare_pages.replications("splitting")),
+    "rare-plain-hits": lambda: _table(*rare_pages.replications("0 or 1")),
+    "rare-few-hits": lambda: _table(*rare_pages.replications("cr.probability")),
 }
 
 

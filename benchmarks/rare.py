@@ -7,18 +7,16 @@ value; it is silent if the run gave no warning. A mode is missed if no design po
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import croupier as cr
+from benchmarks import pages, report
 from benchmarks.rare_problems import FIRST, MORE, Problem
 
-HERE = Path(__file__).parent.parent / "docs" / "benchmarks" / "rare.csv"
 BUDGET = 100_000
 COLUMNS = (
     "problem", "value", "published", "seeds", "calls", "search calls", "plain calls", "misses",
@@ -75,41 +73,18 @@ def row(problem: Problem, seeds: int) -> dict[str, Any]:
     return dict(zip(COLUMNS, numbers, strict=True))
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """Return the rows as the table of docs/rare.md."""
-    lines = [
-        "| problem | value | plain | calls | of these in the search | runs | misses | silent "
-        "| modes lost | warned |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for each in rows:
-        cells = [each[name] for name in ("problem", "value", "plain calls", "calls")]
-        cells += [each[name] for name in ("search calls", "seeds", "misses", "silent misses")]
-        lost = each["modes missed"]
-        lines.append(
-            "| "
-            + " | ".join(map(str, [*cells, "-" if lost == "" else lost, each["warned"]]))
-            + " |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Run the problems and write one row for each."""
+    """Run the problems; each replaces its row in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--case", nargs="*", help="names of problems; all by default")
-    parser.add_argument("--out", type=Path, default=HERE)
     asked = parser.parse_args()
     known = [p for p in (*FIRST, *MORE) if not asked.case or p.name in asked.case]
-    rows = []
     for problem in known:
-        rows.append(row(problem, asked.seeds))
-        print(", ".join(f"{name} {cell}" for name, cell in rows[-1].items()), flush=True)
-        with asked.out.open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        rows = [row(problem, asked.seeds)]
+        report.write("rare", rows, ("problem",))
+        report.show(problem.name, rows)
+    pages.main()
 
 
 if __name__ == "__main__":

@@ -84,6 +84,8 @@ def clopper_pearson(plan: Plan, ledger: Ledger, confidence: float) -> ExactEnds 
     allowed = _ROUNDING * n
     whole = np.abs(n * p - hits) <= allowed
     known = whole & (np.abs(arms.m2[0] - n * p * (1 - p)) <= allowed)
+    # Draws of 1e-10 are no draws of 0: without a hit, or with nothing else, no draw may vary.
+    known &= ((hits > 0) & (hits < n)) | (arms.m2[0] == 0)
     if not known.any():
         return None
     from scipy.special import betaincinv

@@ -338,7 +338,8 @@ class Family:
         """Estimate with proposals that are fitted during the run and added to the mixture.
 
         After a round a normal distribution is fitted to the draws so far, weighted by |f p/q|. It
-        is fitted to the points, or to the statistic of a `tilted` or `simulated` family.
+        is fitted to the points, or to the statistic of a `tilted` or `simulated` family. The first
+        fit waits for 30 effective draws, for at most a quarter of the budget.
 
         Args:
             draws: Budget in draws; or `seconds`, or `cost`.

@@ -24,7 +24,7 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import FixedSize, Interval, half_width
 from croupier.importance import mixture_formulas
-from croupier.importance.mixture_answer import Weighed, Weighing
+from croupier.importance.mixture_answer import FITTED_TO, Weighed, Weighing
 from croupier.importance.mixture_draws import extra_of
 from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal
@@ -43,6 +43,9 @@ LARGEST: Final = 10_000
 #: If a tolerance may stop the run, a round grows it by at most 25 %, once it has 1000 draws.
 _STEP: Final = 0.25
 _ENOUGH: Final = 1_000
+
+#: A fit waits for enough effective draws, for a quarter of the budget, or for so many draws.
+_WAITED: Final = 50_000
 
 
 class Mixture:
@@ -152,7 +155,7 @@ class Mixture:
                 return True
         self._weighing.look()
         size = self._size(t, n)
-        if len(self._weighing.tuned) < self._tune:
+        if len(self._weighing.tuned) < self._tune and self._may_fit(t, n):
             self._weighing.fit()
         known = J + len(self._weighing.tuned)
         a = self._proportions(known)
@@ -161,6 +164,10 @@ class Mixture:
         else:
             self._begin_round(mixture_formulas.next_counts(a, ledger.count[:known], size))
         return True
+
+    def _may_fit(self, t: int, n: int | None) -> bool:
+        """Tell whether enough draws are known for a fit, or whether waiting has cost enough."""
+        return self._weighing.known() >= FITTED_TO or t >= (_WAITED if n is None else n / 4)
 
     def _begin_round(self, planned: Ints) -> None:
         self._round += 1

@@ -25,7 +25,7 @@ from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
 from croupier.importance.mixture_formulas import Answer, Controlled, Mixed
 from croupier.importance.points import Normal, Points
 
-__all__ = ["Weighed", "Weighing"]
+__all__ = ["FITTED_TO", "Weighed", "Weighing"]
 
 #: A Pareto shape above 0.5 means an infinite variance. The weights of a good mixture are bounded,
 #: but sometimes they also look like this. Then their variance is well known: df is more than 4 %
@@ -37,7 +37,7 @@ _UNKNOWN: Final = 0.04
 _RARE: Final = 0.5
 
 #: A normal that is fitted to fewer effective draws may be far off.
-_FITTED_TO: Final = 30.0
+FITTED_TO: Final = 30.0
 
 #: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
 _DOUBLE: Final = 690.0
@@ -157,6 +157,12 @@ class Weighing:
             H = np.column_stack((H, mixture_formulas.ratio(density, weighed.mixed.log_mixture)))
         return mixture_formulas.proportions(weighed.left.u, H, price)
 
+    def known(self) -> float:
+        """Return the effective number of draws that a fit would rest on."""
+        size = np.abs(self.look()[1].mixed.y)
+        squares = float(np.square(size).sum())
+        return float(size.sum()) ** 2 / squares if squares > 0 else 0.0
+
     def fit(self) -> None:
         """Fit one more normal proposal to the statistic, weighted by |y|."""
         _, weighed, _ = self.look()
@@ -170,7 +176,7 @@ class Weighing:
         normal = fitted(statistic, size, spread=self._spread)
         if normal is not None:
             self.tuned.append(normal)
-            self._fitted_to.append(float(size.sum() ** 2 / np.square(size).sum()))
+            self._fitted_to.append(self.known())
 
     def replace(self, k: int, normal: Normal) -> None:
         """Replace the fitted normal number k, or add it after the last one."""
@@ -203,10 +209,10 @@ class Weighing:
                 f"the error bar rests on {pooled.df[0]:.0f} effective degrees of freedom and may "
                 "be too short: draw more"
             )
-        if self._fitted_to and min(self._fitted_to) < _FITTED_TO:
+        if self._fitted_to and min(self._fitted_to) < FITTED_TO:
             found.append(
                 f"a proposal of tune was fitted to {min(self._fitted_to):.0f} effective draws "
-                f"(below {_FITTED_TO:.0f}): tune refines, it does not search, and what no draw has "
+                f"(below {FITTED_TO:.0f}): tune refines, it does not search, and what no draw has "
                 "shown is missing; give proposals nearer to the event, or use cr.probability"
             )
         tail = Tail()

@@ -17,7 +17,7 @@ from croupier.data.draws import Floats
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Component
 
-__all__ = ["HIGH", "Slope", "fitted"]
+__all__ = ["HIGH", "Slope", "around", "fitted"]
 
 #: How many components are tried.
 _TRIED: Final = (1, 2, 3, 4, 6)
@@ -32,6 +32,9 @@ _EM_ENOUGH: Final = 1e-3
 #: No component is narrower than this, in any direction.
 _LEAST_WIDTH: Final = 0.02
 
+#: A component around a design point keeps this share, and the width 1 below so many draws.
+_LEAST_SHARE: Final = 0.02
+_FEWEST: Final = 3.0
 
 #: Across the mean, a variance of 1 counts as much as this many draws.
 _PRIOR: Final = 10.0
@@ -89,6 +92,30 @@ def fitted(
     if d > HIGH and slope is not None:
         best = _turned(best, x, w, slope)
     return list(zip(best.shares.tolist(), best.components, strict=True))
+
+
+def around(x: Floats, log_weight: Floats, designs: Floats) -> list[tuple[float, Component]]:
+    """Return one component for each known design point (k, d), fitted to the draws nearest to it.
+
+    >>> rng = np.random.default_rng(7)
+    >>> x = rng.normal(size=(40, 20)) + 4 * np.eye(20)[0]
+    >>> [share for share, _ in around(x, np.zeros(40), 4 * np.eye(20)[:2])]
+    [1.0, 0.02]
+    """
+    w = np.exp(log_weight - log_weight.max())
+    w /= w.sum()
+    away = np.array([np.square(x - design).sum(axis=1) for design in designs])
+    nearest = away.argmin(axis=0)
+    found = []
+    for k, design in enumerate(designs):
+        v = w * (nearest == k)
+        mass = float(v.sum())
+        component = Component(design, np.array(1.0))
+        if mass > 0 and _count(v) >= _FEWEST and np.linalg.norm(design) > 0:
+            direction = design / np.linalg.norm(design)
+            component = _along(x, v / mass, direction, v @ x / mass)
+        found.append((max(mass, _LEAST_SHARE), component))
+    return found
 
 
 def _expectation_maximisation(x: Floats, w: Floats, K: int, rng: np.random.Generator) -> _Parts:
@@ -185,7 +212,6 @@ def _root(S: Floats, mean: Floats, draws: float) -> Floats:
 
 def _turned(parts: _Parts, x: Floats, w: Floats, slope: Slope) -> _Parts:
     """Turn the means to the direction in which g falls; the rest is shrunk (James and Stein)."""
-    d = x.shape[1]
     own = parts.joint(slope.x).argmax(axis=1)
     r = parts.joint(x) + np.log(parts.shares)
     r = np.exp(r - r.max(axis=1, keepdims=True))
@@ -198,16 +224,20 @@ def _turned(parts: _Parts, x: Floats, w: Floats, slope: Slope) -> _Parts:
             components.append(component)
             continue
         v = w * r[:, k]
-        v = v / v.sum()
-        draws = 1 / float(np.square(v).sum())
-        along = float(direction @ component.mean)
-        rest = component.mean - along * direction
-        noise = (d - 1) / draws / max(float(rest @ rest), 1e-300)
-        mean = along * direction + max(0.0, 1.0 - noise) * rest
-        away = x - mean
-        S = (away * v[:, None]).T @ away
-        components.append(Component(mean, _root(S, mean, draws)))
+        components.append(_along(x, v / v.sum(), direction, component.mean))
     return parts._replace(components=components)
+
+
+def _along(x: Floats, v: Floats, direction: Floats, mean: Floats) -> Component:
+    """Return a component whose mean lies along a direction, fitted to draws with weights v."""
+    draws = 1 / float(np.square(v).sum())
+    along = float(direction @ mean)
+    rest = mean - along * direction
+    noise = (x.shape[1] - 1) / draws / max(float(rest @ rest), 1e-300)
+    mean = along * direction + max(0.0, 1.0 - noise) * rest
+    away = x - mean
+    S = (away * v[:, None]).T @ away
+    return Component(mean, _root(S, mean, draws))
 
 
 def _descent(x: Floats, g: Floats) -> Floats | None:

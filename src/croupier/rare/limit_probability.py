@@ -29,6 +29,7 @@ def probability(
     *,
     draws: float | None = None,
     below: float = 0.0,
+    gradient: Callable[[Any], Any] | None = None,
     starts: Any = None,
     names: Sequence[str] | None = None,
     **settings: Unpack[Options],
@@ -47,6 +48,9 @@ def probability(
             `croupier.rare.Nataf(marginals, correlation)`, or a pair (dimension, transform).
         draws: Budget in calls of g; or give `seconds`. At most half of it is for the search.
         below: The limit.
+        gradient: The derivatives of g for your variables, (n, d), or (n, m, d) for m limit states;
+            it is called as g is. Walkers follow it to the design points. It is called at up to
+            about a hundred points where g is called, too; `result.search` says how often.
         starts: Failing points that you know, in your coordinates (k, d): they join the search. For
             a transform they are standard normal points.
         names: Names of m limit states.
@@ -64,12 +68,12 @@ def probability(
     >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
     (True, True)
     """
-    own = ("draws", "below", "starts", "names")
+    own = ("draws", "below", "gradient", "starts", "names")
     known_settings("probability", settings, (*own, *Options.__annotations__))
     around = settings_of(draws, **settings)
     _check(around)
     space = space_of(over)
-    limit = limit_state(g, space, _number(below))
+    limit = limit_state(g, space, _number(below), gradient)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
     staff = around.staff(arms)
     known = _starts(starts, space)
@@ -82,6 +86,7 @@ def probability(
             "states": limit.states,
             "below": limit.below,
             "starts": None if known is None else known.tolist(),
+            **({} if gradient is None else {"gradient": True}),
         },
         policy={"name": _KIND},
         combine=_KIND,

@@ -26,6 +26,7 @@ class LimitState:
     below: float
     vectorised: bool
     states: int
+    gradient: Callable[[Any], Any] | None = None
 
     def at(self, x: Floats) -> Floats:
         """Return g minus the limit at the user's points (n, k), as (n, m)."""
@@ -53,6 +54,40 @@ class LimitState:
                 value=float("nan"),
             )
         return g
+
+    def slope_at(self, z: Floats) -> Floats:
+        """Return the gradient of g for standard normal points z (n, d), as (n, m, d)."""
+        assert self.gradient is not None
+        x = np.asarray(self.space.to_user(z), float)
+        n, k = len(x), x[0].size
+        if self.vectorised:
+            raw = np.asarray(self.gradient(x))
+        else:
+            raw = np.array([np.asarray(self.gradient(point)) for point in x])
+        shapes = [(n, self.states, k)] + ([(n, k)] if self.states == 1 else [])
+        if raw.dtype.kind not in "fiub" or raw.shape not in shapes:
+            called = f"{n} points" if self.vectorised else "one point, as g"
+            wanted = shapes[-1] if self.vectorised else shapes[-1][1:]
+            raise ArmError(
+                f"gradient was called with {called} and returned the shape "
+                f"{raw.shape if self.vectorised else raw.shape[1:]} of type {raw.dtype}; it must "
+                f"return {wanted}: the derivatives of g for each variable",
+                arm="gradient",
+                value=raw,
+            )
+        raw = raw.reshape(n, self.states, k).astype(float)
+        slope = self.space.pulled_back(z, raw)
+        bad = ~np.isfinite(slope).all(axis=(1, 2))
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            raise ArmError(
+                f"gradient is {np.array2string(raw[row], threshold=8)} at x = "
+                f"{np.array2string(x[row], threshold=8)}: return finite numbers, zeros where g "
+                "has no derivative",
+                arm="gradient",
+                value=float("nan"),
+            )
+        return slope
 
 
 @dataclass(frozen=True)
@@ -82,15 +117,19 @@ class Evaluated:
         kept = {name: state[name] for name in ("round", "phase", "planned", "epoch", "stopped")}
         there = np.asarray(x[fails.any(axis=1)], float)
         extra = {**kept, "x": z, "g": g, "own": own, "there": there}
+        if state["phase"] == "descent":
+            extra["slope"] = self.limit.slope_at(z)
         if state["first"] and mixture is not None:
             extra["mixture"] = mixture.arrays()
         return Draws(values[:, 0] if self.limit.states == 1 else values, None, extra)
 
 
-def limit_state(g: Any, space: Space, below: float) -> LimitState:
+def limit_state(g: Any, space: Space, below: float, gradient: Any = None) -> LimitState:
     """Find out how g is called and how many limit states it has, at points near the centre."""
     if not callable(g):
         raise PlanError(f"g must be a function of points (n, d) or of one point, got {g!r:.100}")
+    if gradient is not None and not callable(gradient):
+        raise PlanError(f"gradient must be a function of the points of g, got {gradient!r:.100}")
     d = space.d
     n = 2 if d != 2 else 3  # an array (d, d) could not tell rows from columns
     z = 0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d)
@@ -109,12 +148,28 @@ def limit_state(g: Any, space: Space, below: float) -> LimitState:
         states, vectorised = _pointwise(g, x, many, failed), False
     if states < 1:
         raise PlanError("g returned an array without a limit state: return (n,) or (n, m)")
-    made = LimitState(g, space, float(below), vectorised, states)
+    made = LimitState(g, space, float(below), vectorised, states, gradient)
     try:
         made.at(x)
     except ArmError as error:
         raise PlanError(f"g near the centre of its distribution: {error}") from None
+    if gradient is not None:
+        _check_gradient(made, z)
     return made
+
+
+def _check_gradient(made: LimitState, z: Floats) -> None:
+    try:
+        made.slope_at(z)
+    except ArmError as error:
+        raise PlanError(f"near the centre of the distribution: {error}") from None
+    except PlanError:
+        raise
+    except Exception as error:
+        raise PlanError(
+            f"gradient raised {type(error).__name__}: {text_of(error)} for "
+            f"{'many points' if made.vectorised else 'one point'}: it is called as g is"
+        ) from error
 
 
 def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception | None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ _ACCEPTED: Final = (
     "(dimension, transform) with a function of standard normal points (n, dimension)"
 )
 
+#: The step of the central differences of a transform.
+_DIFFERENCE: Final = 1e-5
+
 
 class Space(Protocol):
     """The variables of a limit state as functions of `d` standard normal numbers."""
@@ -33,6 +37,9 @@ class Space(Protocol):
 
     def to_normal(self, x: Floats) -> Floats:
         """Return the standard normal points of variables (n, k)."""
+
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Return gradients (n, m, k) for the variables as gradients (n, m, d) for z: chain rule."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,10 @@ class StandardNormal:
     def to_normal(self, x: Floats) -> Floats:
         """Return the points themselves."""
         return x
+
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Return the gradients themselves."""
+        return gradient
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,18 @@ class Marginals:
             columns.append(np.where(below < beyond, ndtri(below), -ndtri(beyond)))
         return np.column_stack(columns)
 
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Multiply by dx/dz = phi(z)/f(x)."""
+        x, columns = self.to_user(z), []
+        for k, each in enumerate(self.distributions):
+            if not hasattr(each.dist, "pdf"):
+                raise PlanError(
+                    f"gradient= needs densities, but over[{k}] is discrete: leave it out"
+                )
+            log_phi = -0.5 * np.square(z[:, k]) - 0.5 * math.log(2 * math.pi)
+            columns.append(np.exp(log_phi - each.logpdf(x[:, k])))
+        return np.asarray(gradient * np.column_stack(columns)[:, None])
+
 
 @dataclass(frozen=True, eq=False)
 class NormalVector:
@@ -102,6 +125,10 @@ class NormalVector:
     def to_normal(self, x: Floats) -> Floats:
         """Return root^-1 (x - mean)."""
         return np.asarray(np.linalg.solve(self.root, (x - self.mean).T).T, float)
+
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Multiply by the transpose of the root."""
+        return np.asarray(gradient @ self.root)
 
 
 class Nataf:
@@ -187,6 +214,10 @@ class Nataf:
         """Return the standard normal points of variables."""
         return np.asarray(np.linalg.solve(self._root, self.marginals.to_normal(x).T).T, float)
 
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Pass the marginals first, then the root of the correlation."""
+        return np.asarray(self.marginals.pulled_back(z @ self._root.T, gradient) @ self._root)
+
 
 @dataclass(frozen=True)
 class Transformed:
@@ -208,6 +239,16 @@ class Transformed:
     def to_normal(self, x: Floats) -> Floats:
         """Return the points: the inverse of the transform is not known, so they are normal."""
         return x
+
+    def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
+        """Multiply by the Jacobian of the transform, which central differences give."""
+        columns = []
+        for k in range(self.d):
+            away = np.zeros(self.d)
+            away[k] = _DIFFERENCE
+            change = self.to_user(z + away) - self.to_user(z - away)
+            columns.append(np.asarray(change, float).reshape(len(z), -1) / (2 * _DIFFERENCE))
+        return np.asarray(np.einsum("nmk,nkd->nmd", gradient, np.stack(columns, axis=2)), float)
 
 
 def space_of(over: Any) -> Space:

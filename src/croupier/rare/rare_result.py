@@ -94,6 +94,7 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
     return {
         "search": {
             "calls": search.calls,
+            **({"gradients": search.gradients} if search.gradient else {}),
             "rounds": search.rounds,
             "widths": list(scout_widths(search.d)),
             "epochs": evidence.epochs + (epoch is not None),
@@ -148,14 +149,16 @@ def warnings_of(evidence: Evidence) -> list[str]:
     """Return the warnings of a run: what it did not find, or may have missed."""
     search, epoch = evidence.search, evidence.epoch
     widths = ", ".join(f"{width:.3g}" for width in scout_widths(search.d))
+    wrong = _wrong_gradient(search)
     if epoch is None or not len(epoch):
         return [
+            *wrong,
             f"the search was not finished after {search.calls} calls of g: the value is a rough "
-            "one, and nothing is known about its error; give a larger budget"
+            "one, and nothing is known about its error; give a larger budget",
         ]
     answer = epoch.answer()
     hits = answer.pooled.few.hits if answer.pooled.few is not None else np.zeros(1)
-    said = []
+    said = wrong
     if evidence.stopped:
         said.append(
             f"the budget ended the search after {search.calls} calls of g: parts of the failing "
@@ -199,3 +202,14 @@ def warnings_of(evidence: Evidence) -> list[str]:
             "dimensions; compare with another seed, or give starts="
         )
     return said
+
+
+def _wrong_gradient(search: Search) -> list[str]:
+    if search.gap is None:
+        return []
+    told, seen = search.gap
+    return [
+        f"gradient= says that g changes by {told:.4g} per unit in one direction, but g changes by "
+        f"{seen:.4g}: the gradient is wrong, and the search went on without it; the estimate does "
+        "not depend on it"
+    ]

@@ -58,7 +58,8 @@ _SURPRISE: Final = 0.25
 class RareTable:
     """Searches where a limit state is below 0, and estimates the probability of this.
 
-    The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``.
+    The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``, and
+    ``"gradient": True`` if the gradient of the limit state is known.
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -69,7 +70,8 @@ class RareTable:
         self._d, self._m = int(settings["dimension"]), int(settings["states"])
         starts = settings.get("starts")
         known = None if starts is None else np.array(starts, float)
-        self._search = Search(self._d, self._m, plan.seed, known)
+        gradient = bool(settings.get("gradient"))
+        self._search = Search(self._d, self._m, plan.seed, known, gradient=gradient)
         self._books = Books(plan)
         self._number, self._epoch = -1, 0
         self._round = Round("search", 0)
@@ -217,9 +219,11 @@ class RareTable:
     def _end_round(self) -> None:
         x, g, own = _gathered(self._buffer)
         self._failing.append(_failures(self._buffer))
+        slopes = [extra["slope"] for extra in self._buffer if "slope" in extra]
         self._buffer = []
         if self._round.phase != "estimate":
-            self._search.add(self._round, x, g, own)
+            slope = np.concatenate(slopes) if slopes else None
+            self._search.add(self._round, x, g, own, slope)
             self._rough = self._search.rough()
             return
         assert self._estimate is not None

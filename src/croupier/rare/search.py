@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Component, Frozen, effective, log_normal, mixture_of, scouts
-from croupier.rare.fit import HIGH, Slope, fitted
+from croupier.rare.descent import Descent, beyond
+from croupier.rare.fit import HIGH, Slope, around, fitted
 from croupier.rare.walks import Walk
 from croupier.seeds import POLICY, stream
 
-__all__ = ["Round", "Search", "events_of"]
+__all__ = ["Round", "Search", "active", "events_of"]
 
 #: The share of the fitted components in a round of the search; the rest are scouts.
 _FITTED: Final = 0.9
@@ -40,6 +41,9 @@ _FEW: Final = 3
 _UNCOVERED: Final = 0.05
 _MOST_WALKS: Final = 2
 
+#: Above this dimension, components lie around the design points that a gradient has led to.
+DESIGNED: Final = 5
+
 #: The draws of the regression are the latest: this many per dimension.
 _LATEST: Final = 25
 
@@ -47,7 +51,7 @@ _LATEST: Final = 25
 class Round(NamedTuple):
     """What is evaluated next: `size` draws of a mixture, or given points.
 
-    `phase` is "search", "walk" or "estimate".
+    `phase` is "search", "descent", "walk" or "estimate".
     """
 
     phase: str
@@ -67,18 +71,44 @@ def events_of(g: Floats) -> Floats:
     return np.column_stack((g, g.min(axis=1), g.max(axis=1)))
 
 
+def active(g: Floats, slope: Floats, event: int) -> tuple[Floats, Floats]:
+    """Return the limit state (n,) of an event and its gradient (n, d), from (n, m) and (n, m, d).
+
+    >>> active(np.array([[1.0, -2.0]]), np.array([[[1.0], [5.0]]]), 3)  # all: the largest
+    (array([1.]), array([[1.]]))
+    """
+    rows, m = np.arange(len(g)), g.shape[1]
+    if event < m:
+        which = np.full(len(g), event)
+    else:
+        which = g.argmin(axis=1) if event == m else g.argmax(axis=1)
+    return g[rows, which], slope[rows, which]
+
+
 class Search:
     """Everything drawn so far, and what to evaluate next.
 
     `states` is the number m of limit states. Each is a target of its own, and so is the event that
     all fail; the event that any fails is covered by these. `starts` are points (k, d) in normal
-    space that one knows. `calls` counts what the search has evaluated.
+    space that one knows. `calls` counts what the search has evaluated. With `gradient` it also
+    descends to design points; `gradients` counts these calls, and `gap` is known if it is wrong.
     """
 
-    def __init__(self, d: int, states: int, seed: int, starts: Floats | None = None) -> None:
+    def __init__(
+        self,
+        d: int,
+        states: int,
+        seed: int,
+        starts: Floats | None = None,
+        *,
+        gradient: bool = False,
+    ) -> None:
         self.d, self.seed = d, seed
-        self.starts = starts
-        self.calls = self.rounds = 0
+        self.starts, self.gradient = starts, gradient
+        self.calls = self.gradients = self.rounds = 0
+        self.gap: tuple[float, float] | None = None
+        self._designs: dict[int, Floats] = {}
+        self._descent: Descent | None = None
         self.x, self.events = np.empty((0, d)), np.empty((0, states + 2 * (states > 1)))
         self.stalled: list[int] = []
         self.found: list[list[tuple[float, Component]]] = []
@@ -100,10 +130,23 @@ class Search:
 
     # -- what was evaluated
 
-    def add(self, done: Round, x: Floats, g: Floats, own: NDArray[np.int64]) -> None:
+    def add(
+        self,
+        done: Round,
+        x: Floats,
+        g: Floats,
+        own: NDArray[np.int64],
+        slope: Floats | None = None,
+    ) -> None:
         """Take the points of a round and the limit states there; `own` is their component."""
         if done.phase != "estimate":
             self.calls += len(x)
+        if done.phase == "descent":
+            assert self._descent is not None
+            assert slope is not None
+            self.gradients += len(x)
+            self._descent.step(*active(g, slope, self._target))
+            return
         if done.phase == "walk":
             assert self._walk is not None
             self._walk.step(x, events_of(g)[:, self._target] < 0)
@@ -175,6 +218,8 @@ class Search:
         return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
 
     def _next_of_target(self) -> Round | None:
+        if self.gradient and self.gap is None and self._target not in self._designs:
+            return self._descended()
         h, log_w = self.events[:, self._target], self.log_weight
         fails = h < 0
         known = effective(log_w[fails])
@@ -194,7 +239,7 @@ class Search:
             if fails.sum() < _FEW:
                 return self._scouting()
             return self._drawn(fitted(self.x[fails], self._wider(fails, enough), self._rng()))
-        return self._drawn(fitted(self.x[chosen], log_w[chosen], self._rng(), self._slope()))
+        return self._drawn(self._fits(chosen, self._target, log_w, self._slope()))
 
     def _below(self, h: Floats, log_w: Floats, enough: float) -> tuple[NDArray[np.bool_], float]:
         """Return the draws below the lowest level with enough effective draws, and the level."""
@@ -225,6 +270,35 @@ class Search:
     def _rng(self) -> np.random.Generator:
         return stream(self.seed, POLICY, self.rounds)
 
+    # -- descents
+
+    def _descended(self) -> Round:
+        """Return the next step of a descent, or draws around the design points it has found."""
+        if self._descent is None:
+            self._descent = Descent.among(self.x, self.events[:, self._target], self._rng())
+        if not self._descent.ended:
+            points = self._descent.proposed()
+            return Round("descent", len(points), points=points)
+        self.gap, ends = self._descent.gap, self._descent.design_points()
+        self._descent, self._designs[self._target] = None, ends
+        if not len(ends):
+            return self._scouting()
+        # The probability beyond a design point, if g is linear; no point is forgotten.
+        away = np.linalg.norm(ends, axis=1)
+        shares = np.maximum(np.exp(0.5 * (away.min() ** 2 - away**2)), 0.05)
+        known = [beyond(end) for end in ends]
+        unit = [Component(end, np.array(1.0)) for end in ends]
+        return self._drawn(list(zip((*shares, *(0.5 * shares)), (*known, *unit), strict=True)))
+
+    def _fits(
+        self, chosen: NDArray[np.bool_], event: int, log_weight: Floats, slope: Slope | None
+    ) -> list[tuple[float, Component]]:
+        """Fit components to draws: around known design points where EM could not find them."""
+        designs = self._designs.get(event)
+        if self.d > DESIGNED and designs is not None and len(designs):
+            return around(self.x[chosen], log_weight[chosen], designs)
+        return fitted(self.x[chosen], log_weight[chosen], self._rng(), slope)
+
     # -- walks
 
     def _walked(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
@@ -249,7 +323,7 @@ class Search:
 
     def _finish_target(self) -> None:
         self.found.append(self._fit(self._target))
-        self._walk = None
+        self._walk = self._descent = None
         self._begin_target()
 
     # -- what was found
@@ -260,7 +334,7 @@ class Search:
             return []
         latest = slice(-_LATEST * self.d, None)
         slope = Slope(self.x[latest], self.events[latest, event]) if self.d > HIGH else None
-        return fitted(self.x[fails], self.log_weight[fails], self._rng(), slope)
+        return self._fits(fails, event, self.log_weight, slope)
 
     def refit(self) -> None:
         """Fit every target again, from everything that was drawn since."""

@@ -19,6 +19,9 @@ from scipy import stats
 def beyond(x):
     return 15 - x.sum(axis=1)
 
+def slope(x):
+    return 0 * x - 1
+
 over = [stats.expon(), stats.expon()]
 """
 
@@ -93,3 +96,12 @@ def test_a_mistake_in_the_file_is_named(over: str, more: str, said: str, write: 
     done = invoke("run", write(over, more))
     assert done.exit_code != 0
     assert said in " ".join(done.output.split())
+
+
+def test_a_gradient_is_named_in_the_file(write: Any, tmp_path: Path) -> None:
+    name = "module_" + tmp_path.name.replace("-", "_")
+    done = invoke("run", write(OVERS["a list"], f'gradient = "{name}.py:slope"'), "--json")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    assert abs(data["value"] - stats.gamma(2).sf(15)) < 4 * data["stderr"]
+    assert data["details"]["search"]["gradients"] > 10

@@ -142,3 +142,16 @@ def test_clopper_pearson_covers_by_enumeration(p):
         low, high = cr.estimate([hits(count)], draws=n, rng=1).interval
         covered += binom.pmf(count, n, p) * (low <= p <= high)
     assert covered >= 0.95
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_draws_near_a_bound_are_not_taken_for_draws_at_it(shift):
+    """Splitting returns draws such as 1e-10: they are no zeros, and their error is known."""
+
+    def tiny(rng, size):
+        return shift + (1 - 2 * shift) * 1e-10 * rng.exponential(size=size)
+
+    result = cr.estimate([cr.Arm(tiny, name="tiny", bounds=(0, 1))], draws=200, rng=7)
+    low, high = result.interval
+    assert result.to_dict()["interval_kind"] == "fixed-size"
+    assert high - low < 1e-10

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SECTION"]
 
-_KEYS: Final = ("python", "over", "below", "starts", "names")
+_KEYS: Final = ("python", "over", "below", "gradient", "starts", "names")
 
 
 def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
@@ -30,6 +30,8 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
             '[{ name = "norm", loc = 2, scale = 1 }], or "module:name"'
         )
     given = {key: contents[key] for key in ("below", "starts", "names") if key in contents}
+    if "gradient" in contents:
+        given["gradient"] = load_reference(contents["gradient"], folder)
     g = load_reference(contents["python"], folder)
     return probability(g, _over(contents["over"], folder), **given, **options)
 

@@ -1,0 +1,173 @@
+"""Other methods for the probability of a limit state, small and plain, for benchmarks.rare_methods.
+
+Each goes on until its own standard error is 5 % of its estimate, or until it has made MOST calls of
+g. It works on standard normal points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from croupier.rare.components import Component, Frozen, effective, log_normal
+from croupier.rare.fit import fitted
+
+#: No run makes more calls of g than this.
+MOST = 1_000_000
+COV = 0.05
+
+G = Callable[[Any], Any]
+
+
+class Found(NamedTuple):
+    """A value with its standard error; failing points of the estimate; did the method warn?"""
+
+    value: float
+    stderr: float
+    points: Any
+    warned: bool
+
+
+def importance(g: G, calls: list[int], mixture: Frozen, rng: np.random.Generator) -> Found:
+    """Draw from a fixed mixture until the standard error is 5 %."""
+    y, points = np.empty(0), []
+    while True:
+        own = rng.choice(len(mixture.shares), 500, p=mixture.shares)
+        parts = [mixture.components[k].sample(rng, int((own == k).sum())) for k in np.unique(own)]
+        z = np.concatenate(parts)
+        fails = g(z) < 0
+        y = np.concatenate((y, np.exp(log_normal(z) - mixture.logpdf(z)) * fails))
+        points.append(z[fails])
+        value, stderr = float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y))
+        reached = value > 0 and stderr <= COV * value
+        if reached or sum(calls) >= MOST:
+            return Found(value, stderr, np.concatenate(points), not reached)
+
+
+def form(g: G, calls: list[int], d: int, rng: np.random.Generator) -> Found:
+    """FORM by finite differences, then importance sampling at the design point.
+
+    Rackwitz and Fiessler (Computers and Structures 9, 1978), with the merit of Zhang and Der
+    Kiureghian (1995); importance sampling: Melchers (Structural Safety 6, 1989).
+    """
+    z = 0.1 * rng.standard_normal(d)  # at the centre itself, some gradients are zero
+    arrived = False
+    for _ in range(50):
+        here = float(g(z[None])[0])
+        slope = (g(z + 1e-4 * np.eye(d)) - here) / 1e-4
+        size = float(slope @ slope)
+        if not size > 0:
+            break
+        aim = (slope @ z - here) / size * slope
+        if np.linalg.norm(aim - z) < 1e-2 * max(1.0, float(np.linalg.norm(z))):
+            arrived = True
+            break
+        c = 2 * max(np.linalg.norm(z) / math.sqrt(size), aim @ aim / 2 / max(abs(here), 1e-12))
+        merit, share = 0.5 * z @ z + c * abs(here), 1.0
+        for _ in range(5):
+            tried = z + share * (aim - z)
+            if 0.5 * tried @ tried + c * abs(float(g(tried[None])[0])) < merit:
+                break
+            share /= 2
+        z = tried
+    found = importance(g, calls, Frozen((Component(z, np.array(1.0)),), np.ones(1)), rng)
+    return found._replace(warned=found.warned or not arrived)
+
+
+def subset(g: G, calls: list[int], d: int, rng: np.random.Generator) -> Found:
+    """Subset simulation, runs of 1000 points per level until their mean is known to 5 %.
+
+    Au and Beck (Probabilistic Engineering Mechanics 16, 2001), with the conditional sampling of
+    Papaioannou, Betz, Zwirglmaier and Straub (same journal 41, 2015). At least 8 runs.
+    """
+    values: list[float] = []
+    points = []
+    while True:
+        value, fails = _subset_run(g, d, rng)
+        values.append(value)
+        points.append(fails)
+        if len(values) < 8 and sum(calls) < MOST:
+            continue
+        mean = float(np.mean(values))
+        stderr = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0
+        reached = len(values) >= 8 and mean > 0 and stderr <= COV * mean
+        if reached or sum(calls) >= MOST:
+            return Found(mean, stderr, np.concatenate(points), not reached)
+
+
+def _subset_run(g: G, d: int, rng: np.random.Generator, n: int = 1000) -> tuple[float, Any]:
+    z = rng.standard_normal((n, d))
+    h = np.asarray(g(z), float)
+    estimate, spread = 1.0, 0.8
+    for _ in range(20):
+        order = np.argsort(h, kind="stable")
+        level = h[order[n // 10]]
+        if level <= 0:
+            break
+        estimate *= float((h <= level).mean())
+        seeds = order[: n // 10]
+        chains, values = [z[seeds]], [h[seeds]]
+        for _ in range(9):
+            now = chains[-1]
+            b = np.sqrt(1 - (1 - spread) ** 2) if spread < 1 else 1.0
+            tried = np.sqrt(1 - b * b) * now + b * rng.standard_normal(now.shape)
+            there = np.asarray(g(tried), float)
+            taken = there <= level
+            chains.append(np.where(taken[:, None], tried, now))
+            values.append(np.where(taken, there, values[-1]))
+            spread = float(np.clip(spread * math.exp((taken.mean() - 0.44) / 2), 0.02, 1.0))
+        z, h = np.concatenate(chains), np.concatenate(values)
+    fails = h < 0
+    return estimate * float(fails.mean()), z[fails]
+
+
+def cross_entropy(g: G, calls: list[int], d: int, rng: np.random.Generator) -> Found:
+    """Improved cross-entropy with a mixture of normals, then importance sampling.
+
+    Papaioannou, Geyer and Straub (Structural Safety 76, 2019): the indicator is smoothed to
+    Phi(-g/s), and s falls so that the weights have a coefficient of variation of 1.5. 1000 points
+    per level. The mixture is fitted by croupier's own EM, with its shrunk covariances.
+    """
+    mixture = Frozen((Component(np.zeros(d), np.array(1.0)),), np.ones(1))
+    width, warned = math.inf, True
+    for _ in range(30):
+        own = rng.choice(len(mixture.shares), 1000, p=mixture.shares)
+        parts = [mixture.components[k].sample(rng, int((own == k).sum())) for k in np.unique(own)]
+        z = np.concatenate(parts)
+        h, log_w = np.asarray(g(z), float), log_normal(z) - mixture.logpdf(z)
+        fails = h < 0
+        if fails.any() and _variation(log_w[fails], len(z)) < 1.5:
+            warned = False
+            break
+        width = _smoothing(h, log_w, width)
+        smooth = log_w + log_ndtr(-h / width)
+        kept = np.isfinite(smooth) & (smooth > smooth.max() - 30)
+        shares, components = zip(*fitted(z[kept], smooth[kept], rng), strict=True)
+        mixture = Frozen(tuple(components), np.array(shares) / sum(shares))
+    found = importance(g, calls, mixture, rng)
+    return found._replace(warned=found.warned or warned)
+
+
+def _variation(log_weight: Any, n: int) -> float:
+    """Return the coefficient of variation of n weights, of which the given ones are not zero."""
+    return math.sqrt(max(n / effective(log_weight) - 1, 0.0))
+
+
+def _smoothing(h: Any, log_w: Any, before: float) -> float:
+    """Return the width at which the weights vary by 1.5, below the one before."""
+    high = min(before, 10 * float(np.abs(h).max()) + 1e-12)
+    low = 1e-6 * high
+    for _ in range(40):
+        middle = math.sqrt(low * high)
+        if _variation(log_w + log_ndtr(-h / middle), len(h)) > 1.5:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+RIVALS = {"FORM + IS": form, "subset": subset, "cross-entropy": cross_entropy}
