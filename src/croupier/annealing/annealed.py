@@ -93,14 +93,22 @@ class Annealed:
             weights[part], evaluations[part] = run(rng, part.stop - part.start)
         return Draws(log_values=weights, costs=evaluations) if self.costs else weights
 
+    def weighted(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Return the points where chains end, and their log-weights."""
+        points, weights, _ = self._chains(rng, size)
+        return points, weights
+
     def _block(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        return self._chains(rng, size)[1:]
+
+    def _chains(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats, Floats]:
         model, betas = self.model, self.betas
-        points = model.start(rng, size)
+        ends = points = model.start(rng, size)
         likelihood = model.likelihood(points)
         evaluations = np.ones(size)
         weights = np.asarray((betas[1] - betas[0]) * likelihood)
         if len(betas) == 2:
-            return weights, evaluations
+            return ends, weights, evaluations
         # If the likelihood is 0 at the start, the weight is 0, and the chain need not be moved.
         alive = np.flatnonzero(likelihood > -np.inf)
         points = points[alive]
@@ -117,7 +125,8 @@ class Annealed:
             for _ in range(self.sweeps):
                 self.kernel.sweep(rng, chains, beta, evaluate)
             weights[alive] += (after - beta) * chains.likelihood
-        return weights, evaluations
+        ends[alive] = chains.points
+        return ends, weights, evaluations
 
     def _compiled(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         from croupier.annealing.compiled_slices import annealing_of
