@@ -56,7 +56,7 @@ def test_both_modes_are_in_the_evidence(name: str, seeds: int) -> None:
     for seed in range(seeds):
         # The pilot is inside the budget; the tolerance ends the run soon after it.
         result = cr.evidence(
-            *two_modes(*CASES[name]), draws=3_000_000, rtol=0.05, rng=seed, progress=False
+            *two_modes(*CASES[name]), draws=3_000_000, rtol=0.01, rng=seed, progress=False
         )
         low, high = result.log_interval
         covered += low <= truth <= high

@@ -111,7 +111,7 @@ def doubts(modes: Modes) -> list[str]:
     """Return the warnings about a search."""
     if not modes.levels:
         return [
-            f"the budget was too small to search for modes, which takes about "
+            f"the budget was too small to search for modes, which takes {3 * COST * LEAST:,} to "
             f"{modes.evaluations:,} evaluations of the likelihood: if the posterior has several "
             "modes, some may be missing"
         ]

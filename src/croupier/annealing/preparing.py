@@ -27,7 +27,7 @@ from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.modes import Modes, affordable, searched
 from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.pilots import COST, FIRST, Pilot, Start, explore
-from croupier.annealing.prior_checks import check_law, check_mass
+from croupier.annealing.prior_checks import check_law, check_mass, check_proper
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
 from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
 from croupier.annealing.slices import Slice
@@ -154,6 +154,7 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         return Prepared(_annealed(wish, numbers, options))
     model = model_of(wish.log_likelihood, wish.prior, vectorised=wish.vectorised, name="evidence")
     if _doubtful(model.prior):
+        check_proper(model, pilot_stream())
         check_law(model, pilot_stream())
         if temperatures is None:
             check_mass(model.charted(), pilot_stream())
