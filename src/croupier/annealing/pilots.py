@@ -133,7 +133,9 @@ def explore(
     """
     first = first or Start.of(model, rng)
     size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
-    points, likelihood = first.joined(Start.of(model, rng, size - len(first.points)))
+    if size > len(first.points):
+        first = first.joined(Start.of(model, rng, size - len(first.points)))
+    points, likelihood = first
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
         if len(points) >= TIMES * size:
             break

@@ -268,7 +268,7 @@ def as_prior(prior: PriorLike) -> Prior:
 
 def _check_proper(prior: Any) -> None:
     """Refuse what can only mean a prior without an integral, or a density without a sample."""
-    if callable(prior) and not hasattr(prior, "logpdf"):
+    if callable(prior) and not hasattr(prior, "logpdf") and not hasattr(prior, "rvs"):
         raise PlanError(
             f"the prior is a function, {prior!r}, which cannot be sampled; {WAY_OUT}; if you only "
             f"have a joint log-density, {JOINT}"
