@@ -1,9 +1,9 @@
 """make bench-evidence, second part: hard posteriors, compared with dynesty and nautilus.
 
-One row for each problem, library and seed, in docs/benchmarks/evidence-runs.csv. A row that is there
-is not run again, so an interrupted benchmark continues. A run that takes longer than the limit is
-noted as not done. croupier is asked for an error of 0.025 in log Z within the limit; dynesty has 500
-live points and its own choice of bounds and moves, nautilus 2000 live points.
+One row for each problem, library and seed, in docs/benchmarks/evidence-runs.csv. A row that is
+there is not run again, so an interrupted benchmark continues. A run that takes longer than the
+limit is noted as not done. croupier is asked for an error of 0.025 in log Z within the limit.
+dynesty has 500 live points and its own choice of bounds and moves, nautilus 2000 live points.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Models with a known evidence, most of them hard: several modes, curved or heavy-tailed ones.
 
-The truths of shells, eggbox, Rosenbrock and eight schools are from quadrature; the others are exact.
+The truths of shells, eggbox, Rosenbrock and eight schools are from quadrature, the others exact.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Final, Literal, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 
-from croupier.annealing.annealed import KernelFunction, Schedule
+from croupier.annealing.annealed import KernelFunction, KernelName, Schedule
 from croupier.annealing.modes import doubts
 from croupier.annealing.pilot_journal import Journal, journal_path
 from croupier.annealing.pilot_meter import Crew, Meter
@@ -56,7 +56,8 @@ def evidence(
     dimensions: int | None = None,
     temperatures: int | Sequence[int] | None = None,
     schedule: Schedule | None = None,
-    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
+    kernel: KernelName | KernelFunction = "autoregressive",
+    gradient: Callable[[Any], Any] | None = None,
     sweeps: int = 1,
     vectorised: bool | None = None,
     policy: str | Policy = "auto",
@@ -83,8 +84,9 @@ def evidence(
         temperatures: Your own ladder: one arm of annealed importance sampling for each number.
         schedule: The betas of such a ladder, as in `annealing.ais`; by default the pilot's. Betas
             given as numbers make one arm, and need no `temperatures`.
-        kernel: How chains move: "autoregressive", "random-walk", "slice", or a function; see
-            `annealing.ais`.
+        kernel: How chains move: "autoregressive", "random-walk", "slice", "langevin", or a
+            function; see `annealing.ais`.
+        gradient: For "langevin", the gradient of `log_likelihood`, (chains, d) to (chains, d).
         sweeps: Moves at each temperature.
         vectorised: Whether `log_likelihood` takes many points; if None, a few calls find out.
         policy: As in `estimate`.
@@ -130,6 +132,7 @@ def evidence(
             most=around.budget.draws,
             seed=seed,
             limits=limits,
+            gradient=gradient,
         )
         ready = prepared(wish, meter)
         batch = meter.decided(lambda: _opening(ready, around.budget))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
@@ -17,11 +17,14 @@ from croupier.annealing.annealed import (
     Custom,
     Kernel,
     KernelFunction,
+    KernelName,
     Schedule,
     ais,
     betas_of,
+    slope_for,
 )
 from croupier.annealing.fitted import Fitted, FittedModes
+from croupier.annealing.gradients import Langevin, Slope
 from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.modes import Modes, affordable, searched
@@ -94,6 +97,7 @@ class Wish:
     most: int | None = None
     seed: int = 0
     limits: Limits = Limits()
+    gradient: Any = None
 
 
 class Prepared(NamedTuple):
@@ -116,7 +120,7 @@ def ladder(
     *,
     temperatures: int | Sequence[int] | None = None,
     schedule: Schedule | None = None,
-    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
+    kernel: KernelName | KernelFunction = "autoregressive",
     sweeps: int = 1,
     vectorised: bool | None = None,
     cost: Literal["evaluations"] | None = None,
@@ -124,6 +128,7 @@ def ladder(
     most: int | None = None,
     seed: int = 0,
     limits: Limits | None = None,
+    gradient: Callable[[Any], Any] | None = None,
 ) -> list[Rung]:
     """Return the arms that `evidence` plays, the most promising first.
 
@@ -137,7 +142,7 @@ def ladder(
     ['fitted', 'ais-24']
     """
     asked = (temperatures, schedule, kernel, sweeps, vectorised, cost, precision, most, seed)
-    wish = Wish(log_likelihood, prior, *asked, limits or Limits())
+    wish = Wish(log_likelihood, prior, *asked, limits or Limits(), gradient)
     return prepared(wish, Meter()).arms
 
 
@@ -147,7 +152,9 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     if not callable(kernel) and kernel not in KERNELS:
         known = ", ".join(map(repr, KERNELS))
         raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
-    options: dict[str, Any] = {"kernel": kernel, "sweeps": wish.sweeps, "cost": wish.cost}
+    options: dict[str, Any] = {
+        "kernel": kernel, "gradient": wish.gradient, "sweeps": wish.sweeps, "cost": wish.cost
+    }  # fmt: skip
     if schedule is not None:
         numbers = _own_ladder(schedule, temperatures)
         options.update(schedule=schedule, vectorised=wish.vectorised)
@@ -171,12 +178,14 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
+    slope = slope_for(kernel, wish.gradient, model)
     metered = replace(model, meter=meter)
     search = kernel == "autoregressive" and temperatures is None
     share = allowed / 4 if search and affordable(0.75 * allowed) else allowed
     pilot = explore(metered, rng, first.on(model), share)
     if pilot is None:  # it saw only zeros: the ladder must do without it
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
+        options["gradient"] = None
         return Prepared(_annealed(wish, _PLAIN if temperatures is None else _each(temperatures),
                                   options))  # fmt: skip
     modes = None
@@ -187,7 +196,11 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         rest = meter.decided(lambda: _rest(allowed, each, left, meter.evaluations))
         modes = searched(metered, wish.seed, rest, left)
     found = modes if modes and modes.levels else pilot
-    moves = MixtureMoves(modes.levels) if modes and modes.levels else _moves(kernel, model, pilot)
+    moves = (
+        MixtureMoves(modes.levels)
+        if modes and modes.levels
+        else _moves(kernel, model, pilot, slope)
+    )
     longest = meter.decided(lambda: _longest(wish.limits, each))
     steps = count_of("sweeps", wish.sweeps)
     build = Builder(plain, model, found, moves, steps, wish.cost is not None, longest)
@@ -248,9 +261,13 @@ def _first_look(
     A small budget gets fewer points.
     """
     timed = bool(meter.decided(lambda: float(limits.seconds is not None)))
-    began = time.perf_counter()
-    first = Start.of(model, rng, _FEW) if timed else None
-    each = meter.decided(lambda: (time.perf_counter() - began) / _FEW if timed else 0.0)
+    first, fastest = None, math.inf
+    for _ in range(2 * timed):  # the first call may load modules
+        began = time.perf_counter()
+        some = Start.of(model, rng, _FEW // 2)
+        fastest = min(fastest, (time.perf_counter() - began) / (_FEW // 2))
+        first = some if first is None else first.joined(some)
+    each = meter.decided(lambda: fastest if timed else 0.0)
     allowed = meter.decided(lambda: limits.allowed(each))
     size = int(np.clip(allowed / COST, _FEW, FIRST))
     if first is None:
@@ -276,7 +293,9 @@ def _each(temperatures: int | Sequence[int]) -> tuple[int, ...]:
     return numbers
 
 
-def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
+def _moves(kernel: Any, model: Model, pilot: Pilot, slope: Slope | None) -> Kernel:
+    if slope is not None:
+        return Langevin(pilot.levels, slope)
     if kernel == "autoregressive":
         return Autoregression(pilot.levels)
     if kernel == "random-walk":
