@@ -1,8 +1,8 @@
 """make bench-evidence, second part: hard posteriors, compared with dynesty and nautilus.
 
 One row for each problem, library and seed, in docs/benchmarks/evidence-runs.csv. A row that is
-there is not run again, so an interrupted benchmark continues. A run that takes longer than the
-limit is noted as not done. croupier is asked for an error of 0.025 in log Z within the limit.
+there is not run again, so an interrupted benchmark continues. A run that takes more CPU time than
+the limit is noted as not done. croupier is asked for an error of 0.025 in log Z within the limit.
 dynesty has 500 live points and its own choice of bounds and moves, nautilus 2000 live points.
 """
 
@@ -26,7 +26,7 @@ from benchmarks.rivals import load
 NAME = "evidence-runs"
 KEY = ("problem", "library", "seed")
 
-#: Seconds that a run may take.
+#: Seconds of CPU time that a run may take.
 LIMIT = 60
 
 #: The half-width of croupier's interval, two standard errors of 0.025.
@@ -92,18 +92,18 @@ LIBRARIES: dict[str, Callable[[Problem, Any, int, float], Answer]] = {
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Raise an error if the block takes longer."""
+    """Raise an error if the block takes more CPU time."""
 
     def stop(*_: Any) -> None:
         raise TooLongError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def measured(name: str, library: str, seed: int, limit: float) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--problem", help="those with this in their name")
     parser.add_argument("--library", action="append", choices=LIBRARIES)
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a run")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds of a run")
     options = parser.parse_args()
     known = {tuple(row[k] for k in KEY) for row in report.read(NAME)}
     for seed in range(options.seeds):
