@@ -54,15 +54,19 @@ def of_croupier(problem: Problem, likelihood: Any, seed: int, limit: float) -> A
     return Answer(result.log_value, result.log_stderr, bool(result.warnings))
 
 
+def _line(law: Any) -> tuple[float, float]:
+    """Return a and b of the parameter a + b v: v is uniform, or standard normal."""
+    if law.dist.name == "uniform":
+        return law.ppf(0.0), law.ppf(1.0) - law.ppf(0.0)
+    return (law.mean(), law.std()) if law.dist.name == "norm" else (0.0, 1.0)
+
+
 def transform(problem: Problem) -> Callable[[Any], Any]:
     """Return the function from the unit cube to the parameters; points may be (d,) or (m, d)."""
     kinds = [law.dist.name for law in problem.prior]
-    uniform, normal = ([kind == name for kind in kinds] for name in ("uniform", "norm"))
+    normal = np.array([kind == "norm" for kind in kinds])
     others = [i for i, kind in enumerate(kinds) if kind not in ("uniform", "norm")]
-    low = np.array([law.ppf(0.0) if box else law.mean() if bell else 0.0
-                    for law, box, bell in zip(problem.prior, uniform, normal, strict=True)])  # fmt: skip
-    scale = np.array([law.ppf(1.0) - law.ppf(0.0) if box else law.std() if bell else 1.0
-                      for law, box, bell in zip(problem.prior, uniform, normal, strict=True)])  # fmt: skip
+    low, scale = np.array([_line(law) for law in problem.prior]).T
 
     def to(u: Any) -> Any:  # without the overhead of scipy, which would be most of the time
         x = low + scale * np.where(normal, ndtri(u), u)
