@@ -94,8 +94,11 @@ bench-paths: $(INSTALLED) ## paths of the option problem, compared with numpy (s
 bench-logistic: $(INSTALLED) ## annealing of the logistic models, compared with a plain loop (a minute)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.logistic $(ARGS)
 
-bench-evidence: $(SAMPLERS) ## log Z to an error of 0.05, compared with other libraries (ten minutes)
+bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared with other libraries (ten minutes, and bench-modes)
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence $(ARGS)
+
+bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
 
 bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)

@@ -451,6 +451,32 @@ def _evidence() -> str:
     return _table(["model", "library", "version", *columns], rows)
 
 
+def _evidence_modes() -> str:
+    """Return the errors of log Z on hard posteriors, for each problem and library."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in report.read("evidence-runs"):
+        groups.setdefault((row["problem"], row["library"]), []).append(row)
+    problems = list(dict.fromkeys(problem for problem, _ in groups))
+    rows = []
+    for problem, library in sorted(groups, key=lambda group: problems.index(group[0])):
+        runs = groups[problem, library]
+        done = [row for row in runs if row["done"] == "1"]
+        errors = [(float(row["error"]), float(row["claimed"]), row["warned"]) for row in done]
+        missed = [warned for error, claimed, warned in errors if not abs(error) <= 4 * claimed]
+        cells = ["-"] * 4
+        if done:
+            rmse = (sum(error**2 for error, _, _ in errors) / len(done)) ** 0.5
+            claim = (sum(claimed**2 for _, claimed, _ in errors) / len(done)) ** 0.5
+            cells = [f"{rmse:.3g}", f"{claim:.3g}", str(len(missed)), str(missed.count("0"))]
+        evaluations, cpu = (
+            sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")
+        )
+        taken = [f"{evaluations:,.0f}", f"{cpu:.1f}"]
+        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells, *taken])
+    header = ["problem", "library", "done", "rmse", "claimed", "missed", "of them silent"]
+    return _table([*header, "evaluations", "cpu s"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -461,6 +487,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "overhead": lambda: _measured("overhead"),
     "programs": lambda: _measured("programs"),
     "evidence": _evidence,
+    "evidence-modes": _evidence_modes,
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-low-winners": lambda: _table(*figure1.low_winners()),
     "fig1-low-default": lambda: _table(*figure1.low_default()),

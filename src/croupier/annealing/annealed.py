@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from croupier.annealing.gradients import Langevin, Slope, slope_of
 from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
@@ -26,13 +27,14 @@ from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 
-__all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable"]
+__all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable", "slope_for"]
 
 #: The user's own kernel: (rng, points, beta, log_density) -> points, instead of a kernel by name.
 KernelFunction: TypeAlias = Callable[..., Any]
 Schedule: TypeAlias = str | Callable[[Floats], Any] | Sequence[float] | Floats
 
-KERNELS: Final = ("slice", "random-walk", "autoregressive")
+KernelName: TypeAlias = Literal["slice", "random-walk", "autoregressive", "langevin"]
+KERNELS: Final = ("slice", "random-walk", "autoregressive", "langevin")
 
 #: This many chains move together: arrays stay in the cache, and memory does not grow with a batch.
 BLOCK: Final = 1000
@@ -82,6 +84,8 @@ class Annealed:
         move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
         if isinstance(self.kernel, MixtureMoves):
             move = self.kernel.evaluations
+        if isinstance(self.kernel, Langevin):
+            move = 3.0
         return 1 + (len(self.betas) - 2) * self.sweeps * move
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
@@ -93,14 +97,22 @@ class Annealed:
             weights[part], evaluations[part] = run(rng, part.stop - part.start)
         return Draws(log_values=weights, costs=evaluations) if self.costs else weights
 
+    def weighted(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Return the points where chains end, and their log-weights."""
+        points, weights, _ = self._chains(rng, size)
+        return points, weights
+
     def _block(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        return self._chains(rng, size)[1:]
+
+    def _chains(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats, Floats]:
         model, betas = self.model, self.betas
-        points = model.start(rng, size)
+        ends = points = model.start(rng, size)
         likelihood = model.likelihood(points)
         evaluations = np.ones(size)
         weights = np.asarray((betas[1] - betas[0]) * likelihood)
         if len(betas) == 2:
-            return weights, evaluations
+            return ends, weights, evaluations
         # If the likelihood is 0 at the start, the weight is 0, and the chain need not be moved.
         alive = np.flatnonzero(likelihood > -np.inf)
         points = points[alive]
@@ -117,7 +129,8 @@ class Annealed:
             for _ in range(self.sweeps):
                 self.kernel.sweep(rng, chains, beta, evaluate)
             weights[alive] += (after - beta) * chains.likelihood
-        return weights, evaluations
+        ends[alive] = chains.points
+        return ends, weights, evaluations
 
     def _compiled(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         from croupier.annealing.compiled_slices import annealing_of
@@ -153,7 +166,8 @@ def ais(
     *,
     temperatures: int = 100,
     schedule: Schedule = "power4",
-    kernel: Literal["slice", "random-walk", "autoregressive"] | KernelFunction = "slice",
+    kernel: KernelName | KernelFunction = "slice",
+    gradient: Callable[[Any], Any] | None = None,
     sweeps: int = 1,
     width: Any = None,
     limit: int = 64,
@@ -177,8 +191,11 @@ def ais(
         schedule: "power4", beta_j = (j/(n-1))^4, "linear", a function of the n numbers j/(n-1), or
             the betas themselves.
         kernel: "slice", coordinate by coordinate; "random-walk" and "autoregressive", Metropolis
-            moves whose steps a pilot sets once, in advance; or a function (rng, points, beta,
-            log_density) that returns the moved points and leaves the density unchanged.
+            moves whose steps a pilot sets once, in advance; "langevin", moves along the
+            `gradient`; or a function (rng, points, beta, log_density) that returns the moved
+            points and leaves the density unchanged.
+        gradient: For "langevin", the gradient of `log_likelihood`: a function of points
+            (chains, d) that returns (chains, d), or of one point.
         sweeps: Moves at each temperature.
         width: For slices, the first interval and the step by which it grows, one number or one
             per coordinate; by default twice the spread of the prior.
@@ -212,6 +229,7 @@ def ais(
         raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")
     if spread is not None and (kernel == "slice" or callable(kernel)):
         raise PlanError(f"spread is for kernel='random-walk', got kernel={kernel!r}")
+    slope = slope_for(kernel, gradient, model)
     moves: Kernel
     if kernel == "slice":
         moves = Slice(widths, count_of("limit", limit))
@@ -227,14 +245,17 @@ def ais(
         if not callable(spread):
             moves.at(1.0, model.dimensions)
     else:
-        model = model.charted()
+        model = model if kernel == "langevin" else model.charted()
         pilot = explore(model, pilot_stream())
         if pilot is None:
             raise PlanError(
                 f"arm {title!r}: the likelihood is 0 at (nearly) all points of a pilot from the "
                 f"prior, which sets the steps of kernel={kernel!r}: use kernel='slice', or spread="
             )
-        moves = (RandomWalk if kernel == "random-walk" else Autoregression)(pilot.levels)
+        if slope is not None:
+            moves = Langevin(pilot.levels, slope)
+        else:
+            moves = (RandomWalk if kernel == "random-walk" else Autoregression)(pilot.levels)
     return Annealed(
         model,
         betas,
@@ -244,6 +265,15 @@ def ais(
         count_of("block", block),
         isinstance(moves, Slice) and compilable(model),
     )
+
+
+def slope_for(kernel: Any, gradient: Any, model: Model) -> Slope | None:
+    """Return the slope of a model for "langevin", None for other kernels."""
+    if kernel != "langevin":
+        if gradient is not None:
+            raise PlanError(f"gradient is for kernel='langevin', got kernel={kernel!r}")
+        return None
+    return slope_of(model, gradient, model.start(pilot_stream(), 4))
 
 
 def compilable(model: Model) -> bool:

@@ -97,7 +97,7 @@ def with_peaks(
     while len(peaks) < MOST:
         missing = height - log_z - law.log_density(ends.points)
         top = int(np.argmax(missing))
-        if not missing[top] > math.log(UNKNOWN):
+        if not missing[top] > math.log(UNKNOWN) or count > 2 * most:
             break
         peak, taken = _shape_of(model, rng, ends, top)
         count += taken

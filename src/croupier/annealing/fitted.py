@@ -63,11 +63,12 @@ class Fitted:
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
         """Return the log-weights of `size` points; a point outside the prior is not evaluated."""
         blocks = range(0, size, self.block)
-        parts = [self._block(rng, min(self.block, size - start)) for start in blocks]
+        parts = [self.weighted(rng, min(self.block, size - start))[1] for start in blocks]
         weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return Draws(log_values=weights, costs=1.0) if self.costs else weights
 
-    def _block(self, rng: np.random.Generator, size: int) -> Floats:
+    def weighted(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
+        """Return points and their log-weights."""
         d = self.model.dimensions
         chosen = rng.random(size) < SHARE
         scale = self._wider * np.sqrt(self.freedom / rng.chisquare(self.freedom, (size, 1)))
@@ -75,7 +76,7 @@ class Fitted:
         if from_prior := int(np.count_nonzero(chosen)):
             points[chosen] = self.model.start(rng, from_prior)
         prior, likelihood = self.model.evaluate(points)
-        return np.asarray(prior + likelihood - self.log_density(points, prior))
+        return points, np.asarray(prior + likelihood - self.log_density(points, prior))
 
     def log_density(self, points: Floats, prior: Floats) -> Floats:
         """Return log q, given the log of the prior's density."""

@@ -5,46 +5,34 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any, Final, Literal, NamedTuple, Unpack
+from typing import Any, Final, Unpack
 
 import numpy as np
 
-from croupier.annealing.annealed import (
-    KERNELS,
-    Annealed,
-    Custom,
-    Kernel,
-    KernelFunction,
-    Schedule,
-    ais,
-    betas_of,
-)
-from croupier.annealing.fitted import Fitted, FittedModes
-from croupier.annealing.mixtures import MixtureMoves
-from croupier.annealing.models import Model, model_of, pilot_stream
-from croupier.annealing.modes import Modes, doubts, searched
-from croupier.annealing.pilots import FIRST, Pilot, Start, explore
-from croupier.annealing.prior_checks import check_law, check_mass
-from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
-from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
-from croupier.annealing.slices import Slice
+from croupier.annealing.annealed import KernelFunction, KernelName, Schedule
+from croupier.annealing.modes import doubts
+from croupier.annealing.pilot_journal import Journal, journal_path
+from croupier.annealing.pilot_meter import Crew, Meter
+from croupier.annealing.posterior import EvidenceResult
+from croupier.annealing.preparing import Limits, Prepared, Wish, prepared
+from croupier.annealing.prior_transforms import from_cube
+from croupier.annealing.priors import PriorLike
+from croupier.annealing.rungs import Later
 from croupier.annealing.vectorised import LogLikelihood, is_compiled
-from croupier.annealing.walks import Autoregression, RandomWalk
 from croupier.arms.base import as_arms
-from croupier.checks import count_of, fraction_of
-from croupier.data.plan import Batching
+from croupier.checks import fraction_of
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
-from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
+from croupier.views.bar import telling
 
-__all__ = ["evidence", "ladder"]
+__all__ = ["evidence"]
 
 #: Chains of a first call: many chains move together, so a call costs far more than a chain.
 OPENING: Final = 300
@@ -56,42 +44,26 @@ _FIRST: Final = 0.1
 #: And at most this many evaluations; otherwise chains of slices would exceed a budget of seconds.
 _EVALUATIONS: Final = 200_000
 
-#: The ladder if the pilot found nothing: geometric.
-_PLAIN: Final = (16, 64, 256)
-
-#: The way from prior to posterior is long if the first level is below this beta. Then a mode may
-#: have little of the mass at first, and two searches look for modes.
-_FAR: Final = 0.15
-
-#: The largest share of a budget of seconds for the pilot, and the points that time the likelihood.
-_PILOT: Final = 0.4
-_FEW: Final = 20
-
-#: In a budget of seconds, one chain takes at most about this share of it.
-_CHAIN: Final = 0.01
-
-#: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
-_OWN: Final = 1e-5
-
-#: A first look says how many plain draws of the prior are needed. If this factor times that number
-#: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
-_SAFE: Final = 1.5
-_SOON: Final = 1000
+#: This share of a budget is left for the arms, whatever a pilot took.
+_LEFT: Final = 0.1
 
 
 def evidence(
     log_likelihood: LogLikelihood,
-    prior: PriorLike,
+    prior: PriorLike = None,
     *,
+    prior_transform: Callable[[Any], Any] | None = None,
+    dimensions: int | None = None,
     temperatures: int | Sequence[int] | None = None,
     schedule: Schedule | None = None,
-    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
+    kernel: KernelName | KernelFunction = "autoregressive",
+    gradient: Callable[[Any], Any] | None = None,
     sweeps: int = 1,
     vectorised: bool | None = None,
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
     **settings: Unpack[ArmOptions],
-) -> Result:
+) -> EvidenceResult:
     """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
 
     A short pilot finds where the posterior's mass is. It chooses a ladder of arms, all of them
@@ -106,24 +78,29 @@ def evidence(
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
             pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
             frozen has its standard parameters: `st.norm` is N(0, 1).
+        prior_transform: Instead of `prior`: a function from the unit cube to the parameters, of
+            one point (d,) or of many (chains, d), as nested samplers take it.
+        dimensions: The number of coordinates of that cube.
         temperatures: Your own ladder: one arm of annealed importance sampling for each number.
         schedule: The betas of such a ladder, as in `annealing.ais`; by default the pilot's. Betas
             given as numbers make one arm, and need no `temperatures`.
-        kernel: How chains move: "autoregressive", "random-walk", "slice", or a function; see
-            `annealing.ais`.
+        kernel: How chains move: "autoregressive", "random-walk", "slice", "langevin", or a
+            function; see `annealing.ais`.
+        gradient: For "langevin", the gradient of `log_likelihood`, (chains, d) to (chains, d).
         sweeps: Moves at each temperature.
         vectorised: Whether `log_likelihood` takes many points; if None, a few calls find out.
         policy: As in `estimate`.
         combine: As in `estimate`.
         **settings: Budgets, tolerances and all other settings of `estimate`: ``draws=``,
             ``seconds=`` or ``cost=`` (evaluations of the likelihood), ``rtol=`` for the half-width
-            of log Z, ``rng=``, ... A budget of seconds includes the pilot, which gets at most
-            four tenths of it. Budgets of draws and of cost do not include it.
+            of log Z, ``rng=``, ... Every budget includes the pilot, which gets at most about four
+            tenths of it. In a budget of draws, one evaluation of the pilot is one draw.
 
     Returns:
-        A `Result`: `log_value` is log Z, with `log_stderr` and `log_interval`. `details["pilot"]`
-        says what the pilot took. If it searched for modes, it also says how many it found, what
-        each search gave for log Z, and which share of the tempered mass a mode needs to be seen.
+        An `EvidenceResult`: `log_value` is log Z, with `log_stderr` and `log_interval`, and
+        `posterior(n)` makes draws from the posterior. `details["pilot"]` says what the pilot took.
+        If it searched for modes, it also says how many it found, what each search gave for log Z,
+        and which share of the tempered mass a mode needs to be seen.
 
     >>> import croupier as cr, scipy.stats as st
     >>> def log_likelihood(x):
@@ -136,36 +113,97 @@ def evidence(
     around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
     if own.pop("log", True) is not True:
         raise PlanError("evidence always works in logs: leave out log=")
-    began = time.perf_counter()
-    prepared = _prepared(
-        log_likelihood,
-        prior,
-        temperatures=temperatures,
-        schedule=schedule,
-        kernel=kernel,
-        sweeps=sweeps,
-        vectorised=vectorised,
-        cost="evaluations" if around.budget.cost is not None else None,
-        precision=None if "batch" in own else _precision(around),
-        most=around.budget.draws,
-        seed=_seed_of(around),
-        # A stored run may continue with another budget, and must then have the same arms.
-        seconds=None if around.store else around.budget.seconds,
-    )
+    if prior_transform is not None:
+        log_likelihood, prior = from_cube(log_likelihood, prior, prior_transform, dimensions)
+    elif dimensions is not None:
+        raise PlanError("dimensions is for prior_transform=: a prior knows its own number")
+    began, seed = time.perf_counter(), _seed_of(around)
+    with _metered(around, seed) as (meter, limits):
+        wish = Wish(
+            log_likelihood,
+            prior,
+            temperatures,
+            schedule,
+            kernel,
+            sweeps,
+            vectorised,
+            cost="evaluations" if around.budget.cost is not None else None,
+            precision=None if "batch" in own else _precision(around),
+            most=around.budget.draws,
+            seed=seed,
+            limits=limits,
+            gradient=gradient,
+        )
+        ready = prepared(wish, meter)
+        batch = meter.decided(lambda: _opening(ready, around.budget))
     spent = time.perf_counter() - began
-    own.setdefault("batch", _opening(prepared, around.budget))
+    own.setdefault("batch", int(batch) or "growing")
     dealing = Dealing(policy=policy, combine=combine, log=True, **own)
-    result = deal(as_arms(list(prepared.arms)), _without(around, spent), dealing)
-    pilot = {"seconds": spent, **(prepared.modes.report() if prepared.modes else {})}
-    said = [] if prepared.modes is None else doubts(prepared.modes)
+    left = _without(around, spent, meter.evaluations)
+    result = deal(as_arms(list(ready.arms)), left, dealing)
+    pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
+    said = [ready.meagre] if ready.meagre else []
+    if ready.modes is not None:
+        pilot.update(ready.modes.report())
+        said += doubts(ready.modes)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
-    return replace(
+    whole = replace(
         result,
         seconds=result.seconds + (spent if around.budget.seconds is not None else 0.0),
         warnings=(*result.warnings, *said),
         details={**result.details, "pilot": pilot},
     )
+    return EvidenceResult.sampled(whole, ready.arms)
+
+
+@contextmanager
+def _metered(around: RunSettings, seed: int) -> Iterator[tuple[Meter, Limits]]:
+    """Count a pilot, show it, give it the workers, and keep what it evaluates beside a store."""
+    budget, crew = around.budget, None
+    evaluations = min(each for each in (budget.draws, budget.cost, math.inf) if each is not None)
+    limits = Limits(budget.seconds, None if evaluations == math.inf else evaluations)
+    if around.workers is not None or around.executor is not None:
+        crew = Crew(lambda: around.staff([]))
+    with telling("pilot", around.progress) as tell:
+
+        def show(evaluations: int) -> None:
+            tell(f"{evaluations:,} evaluations of the likelihood")
+
+        try:
+            if around.store is None:
+                yield Meter(None, crew, show), limits
+                return
+            with _journal(around, seed) as (journal, fits):
+                yield Meter(journal, crew, show), limits if fits else Limits()
+        finally:
+            if crew is not None:
+                crew.close()
+
+
+@contextmanager
+def _journal(around: RunSettings, seed: int) -> Iterator[tuple[Journal, bool]]:
+    """Give the file of a pilot beside a store, and whether the pilot depends on the budget.
+
+    If a stored run has no such file, its pilot had all its points.
+    """
+    from croupier.store.lock import Lock
+    from croupier.store.log import as_store
+    from croupier.store.place import resolved
+    from croupier.store.reading import planned_seed
+
+    assert around.store is not None
+    path = resolved(as_store(around.store).path)
+    lock = Lock(path).take()
+    try:
+        begun = planned_seed(around.store) is not None
+        journal = Journal(journal_path(path), seed, begun=begun)
+        try:
+            yield journal, journal.known or not begun
+        finally:
+            journal.close()
+    finally:
+        lock.release()
 
 
 def _seed_of(around: RunSettings) -> int:
@@ -178,12 +216,16 @@ def _seed_of(around: RunSettings) -> int:
     return around.seed if stored is None else stored
 
 
-def _without(around: RunSettings, spent: float) -> RunSettings:
-    """Return the settings with what is left of a budget of seconds; a tenth is always left."""
-    if (seconds := around.budget.seconds) is None:
-        return around
+def _without(around: RunSettings, spent: float, evaluations: int) -> RunSettings:
+    """Return the settings with what is left of the budget; a tenth is always left."""
+    seconds, draws, cost = around.budget.seconds, around.budget.draws, around.budget.cost
     return replace(
-        around, budget=replace(around.budget, seconds=max(seconds - spent, seconds / 10))
+        around,
+        budget=Budget(
+            seconds=None if seconds is None else max(seconds - spent, _LEFT * seconds),
+            draws=None if draws is None else max(draws - evaluations, math.ceil(_LEFT * draws)),
+            cost=None if cost is None else max(cost - evaluations, _LEFT * cost),
+        ),
     )
 
 
@@ -197,195 +239,16 @@ def _precision(around: RunSettings) -> float | None:
     return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
 
 
-def _opening(prepared: Prepared, budget: Budget) -> Batching:
-    """Return how many chains the first call of each arm has."""
+def _opening(prepared: Prepared, budget: Budget) -> int:
+    """Return how many chains the first call of each arm has; 0 means growing calls."""
     arms = prepared.arms
     if isinstance(arms[-1], Later):
         return arms[-1].after
     model = arms[-1].model
     if not model.vectorised and not is_compiled(model.log_likelihood):
-        return "growing"
+        return 0
     each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
     most = _EVALUATIONS if budget.cost is None else _FIRST * budget.cost
     if budget.seconds is not None and prepared.each:
         most = min(most, _FIRST * budget.seconds / prepared.each)
     return int(np.clip(most / each, 4, OPENING))
-
-
-class Prepared(NamedTuple):
-    """The arms of a ladder, the modes if they were searched for, and the seconds of a point."""
-
-    arms: list[Rung]
-    modes: Modes | None = None
-    each: float = 0.0
-
-
-def ladder(
-    log_likelihood: LogLikelihood,
-    prior: PriorLike,
-    *,
-    temperatures: int | Sequence[int] | None = None,
-    schedule: Schedule | None = None,
-    kernel: Literal["autoregressive", "random-walk", "slice"] | KernelFunction = "autoregressive",
-    sweeps: int = 1,
-    vectorised: bool | None = None,
-    cost: Literal["evaluations"] | None = None,
-    precision: float | None = None,
-    most: int | None = None,
-    seed: int = 0,
-) -> list[Rung]:
-    """Return the arms that `evidence` plays, the most promising first.
-
-    If plain draws of the prior promise a standard error of `precision` soon, within `most` draws,
-    there are two arms: these draws, and an arm that a pilot chooses when it is first called. If
-    the way from prior to posterior is long, two searches look for modes, from the `seed`.
-
-    >>> import scipy.stats as st
-    >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
-    >>> [arm.__name__ for arm in arms]
-    ['fitted', 'ais-24']
-    """
-    return _prepared(
-        log_likelihood,
-        prior,
-        temperatures=temperatures,
-        schedule=schedule,
-        kernel=kernel,
-        sweeps=sweeps,
-        vectorised=vectorised,
-        cost=cost,
-        precision=precision,
-        most=most,
-        seed=seed,
-        seconds=None,
-    ).arms
-
-
-def _prepared(
-    log_likelihood: LogLikelihood,
-    prior: PriorLike,
-    *,
-    temperatures: int | Sequence[int] | None,
-    schedule: Schedule | None,
-    kernel: Any,
-    sweeps: int,
-    vectorised: bool | None,
-    cost: Literal["evaluations"] | None,
-    precision: float | None,
-    most: int | None,
-    seed: int,
-    seconds: float | None,
-) -> Prepared:
-    """Return the arms of `ladder`; in a budget of seconds, the pilot has as many points as fit."""
-    if not callable(kernel) and kernel not in KERNELS:
-        known = ", ".join(map(repr, KERNELS))
-        raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
-    options: dict[str, Any] = {"kernel": kernel, "sweeps": sweeps, "cost": cost}
-    if schedule is not None and temperatures is None:
-        betas = None if callable(schedule) else betas_of(schedule, 2)
-        if betas is None or isinstance(schedule, str):
-            raise PlanError("schedule is for your own ladder: give temperatures= too")
-        temperatures = len(betas)  # the user's own betas give their number
-    if temperatures is not None and schedule is not None:
-        if (
-            not isinstance(schedule, str)
-            and not callable(schedule)
-            and len(_each(temperatures)) > 1
-        ):
-            raise PlanError(
-                f"your own betas make one arm: give one number of temperatures with them, got "
-                f"{temperatures!r}"
-            )
-        options.update(schedule=schedule, vectorised=vectorised)
-        numbers = _each(temperatures)
-        return Prepared([ais(log_likelihood, prior, temperatures=n, **options) for n in numbers])
-    model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
-    if _doubtful(model.prior):
-        check_law(model, pilot_stream())
-        if temperatures is None:
-            check_mass(model.charted(), pilot_stream())
-    rng, began = pilot_stream(), time.perf_counter()
-    first, each = _first_look(model, rng, seconds)
-    model = model.marked(*first)
-    if temperatures is None and precision is not None:
-        enough = _SAFE * first.enough(precision, ManyLooks.least_df)
-        if enough <= _SOON and (most is None or enough <= most):
-            options.update(vectorised=model.vectorised, seed=seed)
-            later = partial(_piloted, log_likelihood, prior, **options)
-            soon = plain_arm(model, Slice(2 * model.spread))
-            return Prepared([soon, Later(later, math.ceil(enough), soon.version)])
-    plain = model
-    if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
-        model = model.charted()
-    allowed = math.inf if seconds is None else _PILOT * seconds / (each + _OWN)
-    pilot = explore(model, rng, first.on(model), allowed / 4)
-    if pilot is None:  # it saw only zeros: the ladder must do without it
-        options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
-        numbers = _PLAIN if temperatures is None else _each(temperatures)
-        return Prepared([ais(log_likelihood, prior, temperatures=n, **options) for n in numbers])
-    modes = None
-    if kernel == "autoregressive" and temperatures is None and pilot.levels[0].beta < _FAR:
-        left = None
-        if seconds is not None:
-            left = max(0.0, _PILOT * seconds - (time.perf_counter() - began))
-            allowed *= left / (_PILOT * seconds)
-        modes = searched(model, seed, allowed, left)
-    moves = MixtureMoves(modes.levels) if modes and modes.levels else _moves(kernel, model, pilot)
-    found = modes if modes and modes.levels else pilot
-    longest = LONG if seconds is None else min(LONG, _CHAIN * seconds / (each + _OWN))
-    steps = count_of("sweeps", sweeps)
-    build = Builder(plain, model, found, moves, steps, cost is not None, longest)
-    if temperatures is not None:
-        return Prepared([build.annealed(n) for n in _each(temperatures)])
-    return Prepared(build.ladder(), modes, each)
-
-
-def _first_look(
-    model: Model, rng: np.random.Generator, seconds: float | None
-) -> tuple[Start, float]:
-    """Return the first points of the prior, and the seconds that one takes.
-
-    In a budget of seconds, a slow likelihood gets fewer points.
-    """
-    if seconds is None:
-        return Start.of(model, rng), 0.0
-    began = time.perf_counter()
-    first = Start.of(model, rng, _FEW)
-    each = (time.perf_counter() - began) / _FEW
-    size = int(np.clip(_PILOT * seconds / max(each, 1e-9) / 200, _FEW, FIRST))
-    return (first.joined(Start.of(model, rng, size - _FEW)) if size > _FEW else first), each
-
-
-def _doubtful(prior: Prior) -> bool:
-    """Return whether a density is the user's own; those of scipy.stats are normalised."""
-    if isinstance(prior, Frozen):
-        return not is_scipys(prior.distribution)
-    return isinstance(prior, Pair)
-
-
-def _each(temperatures: int | Sequence[int]) -> tuple[int, ...]:
-    given = (temperatures,) if np.ndim(temperatures) == 0 else tuple(temperatures)  # type: ignore[arg-type]
-    numbers = tuple(count_of("temperatures", each) for each in given)
-    if not numbers or min(numbers) < 2 or len(set(numbers)) < len(numbers):
-        raise PlanError(
-            f"temperatures must be different numbers of at least 2 each, got {temperatures!r}"
-        )
-    return numbers
-
-
-def _moves(kernel: Any, model: Model, pilot: Pilot) -> Kernel:
-    if kernel == "autoregressive":
-        return Autoregression(pilot.levels)
-    if kernel == "random-walk":
-        return RandomWalk(pilot.levels)
-    if kernel == "slice":
-        return Slice(2 * model.spread)
-    return Custom(kernel, model.name)
-
-
-def _piloted(
-    log_likelihood: LogLikelihood, prior: PriorLike, **options: Any
-) -> Annealed | Fitted | FittedModes:
-    """Return the best arm of a ladder, as a pilot sees it, except plain draws of the prior."""
-    arms = ladder(log_likelihood, prior, **options)
-    return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.priors import (
     OURS,
     WAY_OUT,
@@ -58,7 +59,8 @@ class Model:
     `spread` is the spread of the prior in each coordinate: the distance between its quartiles in
     standard deviations of a normal distribution, which is robust to heavy tails. `mark` differs
     between models, so that a stored run does not continue with another model. With a `chart`,
-    points and densities are in its coordinates, and only the user's functions see the others.
+    points and densities are in its coordinates, and only the user's functions see the others. With
+    a `meter`, a pilot is under way, and its evaluations are counted.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Model:
     spread: Floats
     mark: str = ""
     chart: Chart | None = None
+    meter: Meter | None = None
 
     def named(self, name: str) -> Model:
         """Return the same model, under the name of another arm."""
@@ -85,7 +88,7 @@ class Model:
 
     def _but(self, name: str, mark: str) -> Model:
         same = self.prior, self.vectorised, self.dimensions, self.spread
-        return Model(name, self.log_likelihood, *same, mark, self.chart)
+        return Model(name, self.log_likelihood, *same, mark, self.chart, self.meter)
 
     def charted(self) -> Model:
         """Return the same model in the coordinates of a chart, if its prior needs one."""
@@ -123,7 +126,7 @@ class Model:
 
     def evaluate(self, points: Floats) -> tuple[Floats, Floats]:
         """Return log-prior and log-likelihood; where the first is -inf, so is the second."""
-        seen = self._seen(points)
+        seen = self.seen(points)
         prior = self._density(points, seen)
         possible = prior > -np.inf
         if possible.all():
@@ -136,13 +139,13 @@ class Model:
 
     def log_prior(self, points: Floats) -> Floats:
         """Return the prior's log-density, checked."""
-        return self._density(points, self._seen(points))
+        return self._density(points, self.seen(points))
 
     def likelihood(self, points: Floats) -> Floats:
         """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
-        return self._likelihood(self._seen(points))
+        return self._likelihood(self.seen(points))
 
-    def _seen(self, points: Floats) -> Floats:
+    def seen(self, points: Floats) -> Floats:
         """Return points in the user's coordinates."""
         return points if self.chart is None else self.chart.back(points)
 
@@ -164,7 +167,7 @@ class Model:
         """Return the prior's log-density at points that it drew, where it cannot be -inf."""
         prior = self.log_prior(points)
         if not (prior > -np.inf).all():
-            at = self._seen(points)[np.flatnonzero(prior == -np.inf)[0]]
+            at = self.seen(points)[np.flatnonzero(prior == -np.inf)[0]]
             raise ArmError(
                 f"the prior's log-density is -inf at {at}, a point of the prior's own "
                 "sample: sample and logpdf must belong to the same distribution",
@@ -174,6 +177,10 @@ class Model:
         return prior
 
     def _likelihood(self, points: Floats) -> Floats:
+        return self.values_at(points) if self.meter is None else self.meter(self, points)
+
+    def values_at(self, points: Floats) -> Floats:
+        """Return the log-likelihood at points in the coordinates of the user, checked."""
         what = "the log-likelihood"
         try:
             if self.vectorised:
@@ -185,6 +192,10 @@ class Model:
         except Exception as error:
             raise self._raised(what, error, shape_hint(error, self.dimensions)) from error
         return self._checked(raw, points, what)
+
+    def checked_values(self, raw: Any, points: Floats) -> Floats:
+        """Return values of the log-likelihood that came from elsewhere, checked."""
+        return self._checked(raw, points, "the log-likelihood")
 
     def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
         return ArmError(f"{what} raised {type(error).__name__}: {error}{hint}", arm=self.name)

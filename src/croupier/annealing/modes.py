@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from croupier.annealing.pilots import LEFT
 from croupier.annealing.search import COST, Found, early_points, evaluations_of, search
 from croupier.data.draws import Floats
 
-__all__ = ["Modes", "doubts", "find_modes", "searched", "unseen"]
+__all__ = ["Modes", "affordable", "doubts", "find_modes", "searched", "unseen"]
 
 #: Rounds in which the law is fitted to weighted points of its own.
 ROUNDS: Final = 2
@@ -83,7 +84,6 @@ class Modes:
             return {"searches": 0}
         return {
             "searches": len(self.log_z),
-            "evaluations": self.evaluations,
             "log_z": list(self.log_z),
             "modes": len(self.law.shares),
             "shares": self.law.shares.tolist(),
@@ -96,17 +96,22 @@ def searched(model: Model, seed: int, allowed: float, seconds: float | None = No
 
     If they would have too few points, nothing is searched, and the modes have no levels.
     """
+    if not affordable(allowed):
+        return Modes.none(3 * evaluations_of(model))
     early = min(early_points(model), int(min(allowed, 1e12)) // (3 * COST))
-    if early < LEAST:
-        return Modes.none(2 * evaluations_of(model))
-    return find_modes(model, search_streams(seed), early, seconds)
+    return find_modes(model, search_streams(seed), early, seconds, allowed)
+
+
+def affordable(allowed: float) -> bool:
+    """Return whether two searches can have enough points with so many evaluations."""
+    return allowed >= 3 * COST * LEAST
 
 
 def doubts(modes: Modes) -> list[str]:
     """Return the warnings about a search."""
     if not modes.levels:
         return [
-            f"the budget was too small to search for modes, which takes about "
+            f"the budget was too small to search for modes, which takes {3 * COST * LEAST:,} to "
             f"{modes.evaluations:,} evaluations of the likelihood: if the posterior has several "
             "modes, some may be missing"
         ]
@@ -135,20 +140,23 @@ def find_modes(
     streams: Sequence[np.random.Generator],
     early: int | None = None,
     seconds: float | None = None,
+    allowed: float = math.inf,
 ) -> Modes | None:
     """Return what independent searches find together; None if they saw only zeros.
 
     In a number of seconds, a search that would not end in time does not begin, and fewer points
-    climb.
+    climb. A search that has used up half of the evaluations ends with one step.
     """
+    decided = _at_once if model.meter is None else model.meter.decided
     began = time.perf_counter()
     until, taken = math.inf if seconds is None else began + seconds, 0.0
     found: list[Found] = []
     for rng in streams:
         start = time.perf_counter()
-        if found and start + 1.5 * taken > until:
+        late = float(start + 1.5 * taken > until)
+        if found and decided(partial(float, late)):
             break
-        if (each := search(model, rng, early)) is not None:
+        if (each := search(model, rng, early, allowed / len(streams))) is not None:
             found.append(each)
         taken = time.perf_counter() - start
     if not found:
@@ -156,7 +164,8 @@ def find_modes(
     best = max(found, key=lambda each: each.log_z)
     spent = sum(each.evaluations for each in found)
     left = 0.7 * max(until - time.perf_counter(), 0.0)
-    most = math.inf if seconds is None else left * spent / (time.perf_counter() - began)
+    in_time = math.inf if seconds is None else left * spent / (time.perf_counter() - began)
+    most = decided(lambda: min(in_time, max(allowed - spent, 0.0)))
     law, peaks, climbed = with_peaks(model, streams[1], _joined(model, found), best.log_z, most)
     excess, law, polishing = _polished(model, streams[0], law)
     levels = best.levels
@@ -171,6 +180,11 @@ def find_modes(
         spent + climbed + polishing,
         sum(each.early for each in found),
     )
+
+
+def _at_once(choose: Callable[[], float]) -> float:
+    """Return what is decided now."""
+    return choose()
 
 
 def _joined(model: Model, found: Sequence[Found]) -> Mixture:

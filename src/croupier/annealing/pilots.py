@@ -128,11 +128,14 @@ def explore(
     Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
     effective size of the sample allows. At each level the points are resampled, and then moved by
     autoregressive moves. `first` are points that the rng has made already. `most` is about the
-    largest number of evaluations; if it is small, so is the number of points.
+    largest number of evaluations; if it is small, so is the number of points. When it is used up,
+    the rest of the way is one step.
     """
     first = first or Start.of(model, rng)
     size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
-    points, likelihood = first.joined(Start.of(model, rng, size - len(first.points)))
+    if size > len(first.points):
+        first = first.joined(Start.of(model, rng, size - len(first.points)))
+    points, likelihood = first
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
         if len(points) >= TIMES * size:
             break
@@ -140,7 +143,11 @@ def explore(
     if alive < 2:
         return None
 
+    count = len(points)
+
     def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
+        nonlocal count
+        count += len(trial)
         return model.evaluate(trial)
 
     moves = int(np.clip(most / (10 * size), MOVES, MOST_MOVES))
@@ -161,7 +168,8 @@ def explore(
         step, freedom = level.step, level.freedom
         fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
-        rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=len(levels) >= MOST)
+        last = len(levels) >= MOST or count > most
+        rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break
         levels.append(level)

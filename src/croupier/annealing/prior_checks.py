@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 
 from croupier.annealing.models import Model
-from croupier.annealing.priors import NormalPrior
+from croupier.annealing.priors import IMPROPER, NormalPrior
 from croupier.data.draws import Floats
-from croupier.errors import PlanError
+from croupier.errors import ArmError, PlanError
 
-__all__ = ["check_law", "check_mass", "log_mass", "surprise"]
+__all__ = ["check_law", "check_mass", "check_proper", "log_mass", "surprise"]
 
 #: A prior is refused at this many standard deviations. With about 40 tests, one correct prior in
 #: 40 000 is refused.
@@ -25,6 +25,33 @@ _SURPRISE: Final = 5.0
 #: It is also refused if the log of its mass differs from 0 by more than this, and by more than six
 #: standard errors.
 _MASS: Final = 0.1
+
+
+#: Two distances from the middle of a prior, in spreads. A density that falls more slowly than
+#: 1/distance between them has no finite integral.
+_AWAY: Final = (1e4, 1e8)
+
+
+def check_proper(model: Model, rng: np.random.Generator) -> None:
+    """Refuse a density that does not fall far from its sample: it has no finite integral."""
+    points = model.start(rng, 200)
+    middle, slowest = np.median(points, axis=0), -math.log(_AWAY[1] / _AWAY[0])
+    for coordinate in range(model.dimensions):
+        for side in (-1, 1):
+            there = np.tile(middle, (2, 1))
+            there[:, coordinate] += side * model.spread[coordinate] * np.array(_AWAY)
+            try:
+                near, far = model.log_prior(there)
+            except ArmError:
+                continue  # a density that cannot be evaluated so far away says nothing
+            if far > -np.inf and far - near > 1.02 * slowest:
+                raise PlanError(
+                    IMPROPER.format(
+                        f"in coordinate {coordinate} its log-density falls only from {near:.4g} to "
+                        f"{far:.4g} between {there[0, coordinate]:.3g} and "
+                        f"{there[1, coordinate]:.3g}"
+                    )
+                )
 
 
 def check_law(model: Model, rng: np.random.Generator) -> None:

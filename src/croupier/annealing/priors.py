@@ -17,6 +17,8 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 
 __all__ = [
+    "IMPROPER",
+    "JOINT",
     "OURS",
     "WAY_OUT",
     "Correlated",
@@ -38,6 +40,20 @@ PriorLike: TypeAlias = Any
 WAY_OUT: Final = (
     "give a frozen distribution of scipy.stats, a list of them (one per coordinate), or a pair of "
     "functions (sample(rng, size), logpdf(points))"
+)
+
+
+#: What is said of a prior whose density has no finite integral.
+IMPROPER: Final = (
+    "the prior is improper: {}. Its integral is infinite, so the evidence is not defined: any "
+    "constant factor of the prior is a factor of Z. Give a proper prior, for example a wide normal "
+    "distribution, and see how log Z depends on its width"
+)
+
+#: The way out if prior and likelihood are known only together.
+JOINT: Final = (
+    "give a distribution q that covers the posterior as prior=, and log_joint(x) - q.logpdf(x) as "
+    "log_likelihood"
 )
 
 
@@ -218,6 +234,7 @@ def as_prior(prior: PriorLike) -> Prior:
     """
     if isinstance(prior, tuple) and len(prior) == 2 and all(map(callable, prior)):
         return Pair(*prior)
+    _check_proper(prior)
     if isinstance(prior, Mapping):
         raise PlanError(
             "a prior of several coordinates is a list, not a dict: points have no names; give "
@@ -247,6 +264,25 @@ def as_prior(prior: PriorLike) -> Prior:
     if (uniform := _uniform(prior)) is not None:
         return UniformPrior(*uniform)
     return _multivariate_normal(prior) or Frozen(prior)
+
+
+def _check_proper(prior: Any) -> None:
+    """Refuse what can only mean a prior without an integral, or a density without a sample."""
+    if callable(prior) and not hasattr(prior, "logpdf") and not hasattr(prior, "rvs"):
+        raise PlanError(
+            f"the prior is a function, {prior!r}, which cannot be sampled; {WAY_OUT}; if you only "
+            f"have a joint log-density, {JOINT}"
+        )
+    if isinstance(prior, str) and prior.lower() in ("flat", "improper", "jeffreys"):
+        raise PlanError(IMPROPER.format(f"{prior!r}"))
+    items = prior if isinstance(prior, list | tuple) else [prior]
+    for item, each in enumerate(items):
+        if type(getattr(each, "dist", None)).__name__ not in ("uniform_gen", "loguniform_gen"):
+            continue
+        given = [*each.args, *each.kwds.values()]
+        if not np.isfinite(np.asarray(given, dtype=float)).all():
+            which = f"item {item} of the list that is the prior" if items is prior else "it"
+            raise PlanError(IMPROPER.format(f"{which} is a uniform distribution without bounds"))
 
 
 def _check_distribution(prior: Any, what: str) -> None:

@@ -81,8 +81,13 @@ def early_points(model: Model) -> int:
     return min(EARLY * (POINTS + MORE * model.dimensions), MOST_EARLY)
 
 
-def search(model: Model, rng: np.random.Generator, early: int | None = None) -> Found | None:
-    """Return what one search finds; None if the likelihood was 0 at all points."""
+def search(
+    model: Model, rng: np.random.Generator, early: int | None = None, most: float = math.inf
+) -> Found | None:
+    """Return what one search finds; None if the likelihood was 0 at all points.
+
+    After about `most` evaluations, the rest of the way is one step.
+    """
     size = POINTS + MORE * model.dimensions
     m = early_points(model) if early is None else early
     size = min(size, max(m // 3, 1))
@@ -103,7 +108,7 @@ def search(model: Model, rng: np.random.Generator, early: int | None = None) -> 
     trail: list[float] = []
     while beta < 1:
         rise, weights, grown = risen(
-            chains.likelihood, shares, 1 - beta, last=len(levels) >= MOST_LEVELS
+            chains.likelihood, shares, 1 - beta, last=len(levels) >= MOST_LEVELS or count > most
         )
         log_z += grown
         trail.append(log_z)

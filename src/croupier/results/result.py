@@ -252,9 +252,8 @@ class Result:
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the result as one HTML page that needs nothing else, and return its path.
 
-        The page has the answer, the warnings, the table of arms, the picture (if matplotlib is
-        installed), the cost and the time, the plan, and how to run it again:
-        ``result.report("run.html")``. The same result gives the same bytes.
+        It has the answer, warnings, the table of arms, the picture (if matplotlib is installed),
+        cost and time, the plan, and how to run it again. The same result gives the same bytes.
         """
         from croupier.views import report
 
@@ -292,8 +291,7 @@ class Result:
     def from_dict(cls, data: Mapping[str, Any]) -> Result:
         """Return the result that `to_dict` has written.
 
-        It can be printed, plotted and merged like any other. Its history knows the estimates at
-        up to 200 batches, so `history.at` returns the last of these.
+        Its history knows the estimates at up to 200 batches; `history.at` returns the last of them.
 
         >>> import croupier as cr
         >>> result = cr.estimate({"coin": lambda rng, n: rng.random(n) < 0.5}, draws=1000, rng=7)
@@ -310,12 +308,11 @@ class Result:
 
     def as_summary(self) -> Summary:
         """Return the result as the plain data that the views show."""
-        low, high = self.interval
         summary: Summary = {
             "value": _plain(self.value),
             "stderr": _plain(self.stderr),
-            "low": _plain(low),
-            "high": _plain(high),
+            "low": _plain(self.interval[0]),
+            "high": _plain(self.interval[1]),
             "confidence": self.confidence,
             "interval_kind": self.basis.kind,
             "draws": self.draws,
@@ -337,17 +334,18 @@ class Result:
         if self.plan.components is not None:
             summary["components"] = list(self.plan.components)
         if self.log_interval is not None:
-            log_low, log_high = self.log_interval
             summary["log"] = {
                 "value": _plain(self.log_value),
                 "stderr": _plain(self.log_stderr),
-                "low": _plain(log_low),
-                "high": _plain(log_high),
+                "low": _plain(self.log_interval[0]),
+                "high": _plain(self.log_interval[1]),
             }
             for row, arm in zip(self.arms, summary["arms"], strict=True):
                 arm["log_mean"] = _plain(row.log_mean)
                 arm["log_stderr"] = _plain(row.log_stderr)
                 arm["relative_deviation"] = _plain(row.relative_deviation)
+        if "pilot" in self.details:
+            summary["pilot"] = self.details["pilot"]
         if self.runs is not None:
             agreement = _plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}

@@ -18,7 +18,15 @@ from croupier.views import formats, plots
 from croupier.views.formats import html_text
 from croupier.views.result_table import html_table
 from croupier.views.summary import Batches, Summary, components
-from croupier.views.table_content import Column, Content, agreements, content, line, unnoticed
+from croupier.views.table_content import (
+    Column,
+    Content,
+    agreements,
+    content,
+    line,
+    pilot_line,
+    unnoticed,
+)
 from croupier.views.write_file import write_file
 
 __all__ = ["page", "write"]
@@ -235,6 +243,8 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
         where = " inside the arms" * (unit == "seconds")
         yield "cost", formats.cost(summary["cost"], unit) + where
     yield "time", formats.duration(summary["seconds"]) + ", all runs" * ("runs" in summary)
+    if "pilot" in summary:
+        yield "pilot", pilot_line(summary["pilot"])
     yield "interval", KINDS.get(summary["interval_kind"], summary["interval_kind"])
     size = len(components(summary["value"]))
     clearly = "0.001" if size == 1 else f"0.001/{size}"  # the smallest of this many p-values

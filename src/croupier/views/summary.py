@@ -54,6 +54,13 @@ class RowWords(TypedDict):
     efficiency: str
 
 
+class PilotSummary(TypedDict):
+    """What a pilot took before the run."""
+
+    evaluations: int
+    seconds: float
+
+
 class Summary(TypedDict):
     """A run and its answer: floats for scalar draws, lists of d floats for vectors.
 
@@ -84,6 +91,7 @@ class Summary(TypedDict):
     components: NotRequired[list[str]]  # the names of the components, if they have names
     runs: NotRequired[RunsSummary]
     log: NotRequired[LogSummary]
+    pilot: NotRequired[PilotSummary]
 
 
 class Batches(TypedDict):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from croupier.views import formats
-from croupier.views.summary import ArmSummary, Summary, components
+from croupier.views.summary import ArmSummary, PilotSummary, Summary, components
 
 __all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line", "unnoticed"]
 
@@ -155,9 +155,21 @@ def _took(summary: Summary) -> str:
     return f"{text}, {stopped if stopped == 'interrupted' else f'stopped by {stopped}'}"
 
 
+def pilot_line(pilot: PilotSummary) -> str:
+    """Return what a pilot took.
+
+    >>> pilot_line({"evaluations": 1200, "seconds": 0.5})
+    '1,200 evaluations of the likelihood in 0.5 s'
+    """
+    what = formats.count(pilot["evaluations"], "evaluation")
+    return f"{what} of the likelihood in {formats.duration(pilot['seconds'])}"
+
+
 def _notes(summary: Summary) -> list[str]:
     """Return the lines about the agreement of the arms and about the settings."""
     notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
+    if "pilot" in summary:
+        notes.append(f"pilot: {pilot_line(summary['pilot'])}")
     if bias := unnoticed(summary):
         notes.append(bias)
     seed = f"seed {summary['seed']}"

@@ -15,9 +15,10 @@ from scipy.special import betaln
 import croupier as cr
 from croupier.annealing.annealed import Annealed
 from croupier.annealing.fitted import Fitted, FittedModes
-from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, Prepared, _opening, ladder
+from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, _opening
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import Start
+from croupier.annealing.preparing import Prepared, ladder
 from croupier.annealing.prior_checks import log_mass
 from croupier.annealing.rungs import LONG, Later
 from croupier.running.settings import Budget
@@ -162,7 +163,10 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     assert isinstance(first, int)
     assert 4 <= first < 40
     assert first * sum(each) <= _EVALUATIONS
-    result = cr.evidence(log_likelihood, prior, kernel="slice", draws=2 * first, rng=1)
+    result = cr.evidence(
+        log_likelihood, prior, kernel="slice", draws=10**6, rng=1,
+        callback=lambda progress: progress.tickets >= 2,
+    )  # fmt: skip
     assert [row.draws for row in result.arms] == [first, first]
     easy, normal, _ = gaussian_model(3)
     assert _opening(Prepared(ladder(easy, normal)), NO_COST) == OPENING
@@ -397,7 +401,7 @@ def never(*args: Any, **kwargs: Any) -> Any:
 def test_no_pilot_is_run_where_the_prior_itself_is_precise_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("croupier.annealing.model_evidence.explore", never)
+    monkeypatch.setattr("croupier.annealing.preparing.explore", never)
     result = cr.evidence(flat, st.norm(0, 1), seconds=60, rtol=0.05, rng=7)
     assert {row.name: row.draws > 0 for row in result.arms} == {"prior": True, "piloted": False}
     assert result.stopped == "tolerance"

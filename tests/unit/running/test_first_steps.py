@@ -149,7 +149,7 @@ def test_a_store_of_another_model_says_that_the_model_has_changed(tmp_path: Path
         def log_likelihood(theta: np.ndarray) -> np.ndarray:
             return np.asarray(stats.norm.logpdf(2.0, theta[:, 0], spread))
 
-        return cr.evidence(log_likelihood, stats.norm(0, 1), draws=300, rng=7, store=path)
+        return cr.evidence(log_likelihood, stats.norm(0, 1), draws=30_000, rng=7, store=path)
 
     evidence(0.5)
     with pytest.raises(cr.StoreError, match="the model has changed, its likelihood"):

@@ -1,0 +1,313 @@
+"""The arms of `evidence`: a look at the model, a pilot within its budget, and a ladder."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from croupier.annealing.annealed import (
+    KERNELS,
+    Annealed,
+    Custom,
+    Kernel,
+    KernelFunction,
+    KernelName,
+    Schedule,
+    ais,
+    betas_of,
+    slope_for,
+)
+from croupier.annealing.fitted import Fitted, FittedModes
+from croupier.annealing.gradients import Langevin, Slope
+from croupier.annealing.mixtures import MixtureMoves
+from croupier.annealing.models import Model, model_of, pilot_stream
+from croupier.annealing.modes import Modes, affordable, searched
+from croupier.annealing.pilot_meter import Meter
+from croupier.annealing.pilots import COST, FIRST, Pilot, Start, explore
+from croupier.annealing.prior_checks import check_law, check_mass, check_proper
+from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
+from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
+from croupier.annealing.slices import Slice
+from croupier.annealing.vectorised import LogLikelihood
+from croupier.annealing.walks import Autoregression, RandomWalk
+from croupier.checks import count_of
+from croupier.errors import PlanError
+from croupier.estimates.intervals import ManyLooks
+
+__all__ = ["PILOT", "Limits", "Prepared", "Wish", "ladder", "prepared"]
+
+#: The ladder if the pilot found nothing: geometric.
+_PLAIN: Final = (16, 64, 256)
+
+#: The way from prior to posterior is long if the first level is below this beta. Then a mode may
+#: have little of the mass at first, and two searches look for modes.
+_FAR: Final = 0.15
+
+#: The largest share of a budget for the pilot, and the points that time the likelihood.
+PILOT: Final = 0.4
+_FEW: Final = 20
+
+#: In a budget of seconds, one chain takes at most about this share of it.
+_CHAIN: Final = 0.01
+
+#: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
+_OWN: Final = 1e-5
+
+#: A first look says how many plain draws of the prior are needed. If this factor times that number
+#: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
+_SAFE: Final = 1.5
+_SOON: Final = 1000
+
+#: A pilot with fewer points for each coordinate than this knows little about a covariance.
+_MEAGRE: Final = 10
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The budget of a run, of which a pilot takes at most a share; None means no limit."""
+
+    seconds: float | None = None
+    evaluations: float | None = None
+
+    def allowed(self, each: float) -> float:
+        """Return about how many evaluations a pilot may make, if one takes `each` seconds."""
+        by_time = math.inf if self.seconds is None else PILOT * self.seconds / (each + _OWN)
+        return min(by_time, math.inf if self.evaluations is None else PILOT * self.evaluations)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asked for: a model, and the ladder of arms; `evidence` describes them."""
+
+    log_likelihood: LogLikelihood
+    prior: PriorLike
+    temperatures: int | Sequence[int] | None = None
+    schedule: Schedule | None = None
+    kernel: Any = "autoregressive"
+    sweeps: int = 1
+    vectorised: bool | None = None
+    cost: Literal["evaluations"] | None = None
+    precision: float | None = None
+    most: int | None = None
+    seed: int = 0
+    limits: Limits = Limits()
+    gradient: Any = None
+
+
+class Prepared(NamedTuple):
+    """The arms of a ladder, the modes if they were searched for, and the seconds of a point.
+
+    `points` is the number of points of the pilot, if there was one, and `meagre` what the budget
+    did not buy.
+    """
+
+    arms: list[Rung]
+    modes: Modes | None = None
+    each: float = 0.0
+    points: int = 0
+    meagre: str | None = None
+
+
+def ladder(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    *,
+    temperatures: int | Sequence[int] | None = None,
+    schedule: Schedule | None = None,
+    kernel: KernelName | KernelFunction = "autoregressive",
+    sweeps: int = 1,
+    vectorised: bool | None = None,
+    cost: Literal["evaluations"] | None = None,
+    precision: float | None = None,
+    most: int | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    gradient: Callable[[Any], Any] | None = None,
+) -> list[Rung]:
+    """Return the arms that `evidence` plays, the most promising first.
+
+    If plain draws of the prior promise a standard error of `precision` soon, within `most` draws,
+    there are two arms: these draws, and an arm that a pilot chooses when it is first called. If
+    the way from prior to posterior is long, two searches look for modes, from the `seed`.
+
+    >>> import scipy.stats as st
+    >>> arms = ladder(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3)
+    >>> [arm.__name__ for arm in arms]
+    ['fitted', 'ais-24']
+    """
+    asked = (temperatures, schedule, kernel, sweeps, vectorised, cost, precision, most, seed)
+    wish = Wish(log_likelihood, prior, *asked, limits or Limits(), gradient)
+    return prepared(wish, Meter()).arms
+
+
+def prepared(wish: Wish, meter: Meter) -> Prepared:
+    """Return the arms of `ladder`; the pilot has as many points as its share of the budget buys."""
+    kernel, temperatures, schedule = wish.kernel, wish.temperatures, wish.schedule
+    if not callable(kernel) and kernel not in KERNELS:
+        known = ", ".join(map(repr, KERNELS))
+        raise PlanError(f"kernel must be {known} or a function, got {kernel!r}")
+    options: dict[str, Any] = {
+        "kernel": kernel, "gradient": wish.gradient, "sweeps": wish.sweeps, "cost": wish.cost
+    }  # fmt: skip
+    if schedule is not None:
+        numbers = _own_ladder(schedule, temperatures)
+        options.update(schedule=schedule, vectorised=wish.vectorised)
+        return Prepared(_annealed(wish, numbers, options))
+    model = model_of(wish.log_likelihood, wish.prior, vectorised=wish.vectorised, name="evidence")
+    if _doubtful(model.prior):
+        check_proper(model, pilot_stream())
+        check_law(model, pilot_stream())
+        if temperatures is None:
+            check_mass(model.charted(), pilot_stream())
+    rng, began = pilot_stream(), time.perf_counter()
+    first, each, allowed = _first_look(replace(model, meter=meter), rng, wish.limits, meter)
+    model = model.marked(*first)
+    if temperatures is None and wish.precision is not None:
+        enough = _SAFE * first.enough(wish.precision, ManyLooks.least_df)
+        if enough <= _SOON and (wish.most is None or enough <= wish.most):
+            options.update(vectorised=model.vectorised, seed=wish.seed, limits=wish.limits)
+            later = partial(_piloted, wish.log_likelihood, wish.prior, **options)
+            soon = plain_arm(model, Slice(2 * model.spread))
+            return Prepared([soon, Later(later, math.ceil(enough), soon.version)])
+    plain = model
+    if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
+        model = model.charted()
+    slope = slope_for(kernel, wish.gradient, model)
+    metered = replace(model, meter=meter)
+    search = kernel == "autoregressive" and temperatures is None
+    share = allowed / 4 if search and affordable(0.75 * allowed) else allowed
+    pilot = explore(metered, rng, first.on(model), share)
+    if pilot is None:  # it saw only zeros: the ladder must do without it
+        options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
+        options["gradient"] = None
+        return Prepared(_annealed(wish, _PLAIN if temperatures is None else _each(temperatures),
+                                  options))  # fmt: skip
+    modes = None
+    if search and pilot.levels[0].beta < _FAR:
+        left = None
+        if wish.limits.seconds is not None:
+            left = max(0.0, PILOT * wish.limits.seconds - (time.perf_counter() - began))
+        rest = meter.decided(lambda: _rest(allowed, each, left, meter.evaluations))
+        modes = searched(metered, wish.seed, rest, left)
+    found = modes if modes and modes.levels else pilot
+    moves = (
+        MixtureMoves(modes.levels)
+        if modes and modes.levels
+        else _moves(kernel, model, pilot, slope)
+    )
+    longest = meter.decided(lambda: _longest(wish.limits, each))
+    steps = count_of("sweeps", wish.sweeps)
+    build = Builder(plain, model, found, moves, steps, wish.cost is not None, longest)
+    points = len(pilot.weights)
+    if temperatures is not None:
+        return Prepared([build.annealed(n) for n in _each(temperatures)], None, each, points)
+    return Prepared(build.ladder(), modes, each, points, _meagre(model, pilot, meter.evaluations))
+
+
+def _rest(allowed: float, each: float, left: float | None, spent: int) -> float:
+    """Return the evaluations that are left for searches."""
+    rest = max(allowed - spent, 0.0)
+    return rest if left is None else min(rest, left / (each + _OWN))
+
+
+def _longest(limits: Limits, each: float) -> float:
+    """Return the most evaluations of one chain."""
+    return LONG if limits.seconds is None else min(LONG, _CHAIN * limits.seconds / (each + _OWN))
+
+
+def _meagre(model: Model, pilot: Pilot, evaluations: int) -> str | None:
+    """Return what to say about a pilot with too few points, None if it has enough."""
+    points = len(pilot.weights)
+    if points >= _MEAGRE * model.dimensions or points >= FIRST:
+        return None
+    return (
+        f"the budget was small: the pilot bought {points} points in {evaluations:,} evaluations of "
+        f"the likelihood, for {model.dimensions} coordinates, so the arms may fit badly; give more"
+    )
+
+
+def _own_ladder(schedule: Schedule, temperatures: int | Sequence[int] | None) -> tuple[int, ...]:
+    """Return the numbers of temperatures for a schedule of the user."""
+    own = not isinstance(schedule, str) and not callable(schedule)
+    if temperatures is None:
+        betas = None if callable(schedule) else betas_of(schedule, 2)
+        if betas is None or not own:
+            raise PlanError("schedule is for your own ladder: give temperatures= too")
+        return (len(betas),)  # the user's own betas give their number
+    if own and len(_each(temperatures)) > 1:
+        raise PlanError(
+            f"your own betas make one arm: give one number of temperatures with them, got "
+            f"{temperatures!r}"
+        )
+    return _each(temperatures)
+
+
+def _annealed(wish: Wish, numbers: Sequence[int], options: dict[str, Any]) -> list[Rung]:
+    """Return arms that need no pilot."""
+    return [ais(wish.log_likelihood, wish.prior, temperatures=n, **options) for n in numbers]
+
+
+def _first_look(
+    model: Model, rng: np.random.Generator, limits: Limits, meter: Meter
+) -> tuple[Start, float, float]:
+    """Return the first points of the prior, the seconds that one takes, and what a pilot may take.
+
+    A small budget gets fewer points.
+    """
+    timed = bool(meter.decided(lambda: float(limits.seconds is not None)))
+    first, fastest = None, math.inf
+    for _ in range(2 * timed):  # the first call may load modules
+        began = time.perf_counter()
+        some = Start.of(model, rng, _FEW // 2)
+        fastest = min(fastest, (time.perf_counter() - began) / (_FEW // 2))
+        first = some if first is None else first.joined(some)
+    each = meter.decided(lambda: fastest if timed else 0.0)
+    allowed = meter.decided(lambda: limits.allowed(each))
+    size = int(np.clip(allowed / COST, _FEW, FIRST))
+    if first is None:
+        return Start.of(model, rng, size), each, allowed
+    more = Start.of(model, rng, size - _FEW) if size > _FEW else None
+    return (first if more is None else first.joined(more)), each, allowed
+
+
+def _doubtful(prior: Prior) -> bool:
+    """Return whether a density is the user's own; those of scipy.stats are normalised."""
+    if isinstance(prior, Frozen):
+        return not is_scipys(prior.distribution)
+    return isinstance(prior, Pair)
+
+
+def _each(temperatures: int | Sequence[int]) -> tuple[int, ...]:
+    given = (temperatures,) if np.ndim(temperatures) == 0 else tuple(temperatures)  # type: ignore[arg-type]
+    numbers = tuple(count_of("temperatures", each) for each in given)
+    if not numbers or min(numbers) < 2 or len(set(numbers)) < len(numbers):
+        raise PlanError(
+            f"temperatures must be different numbers of at least 2 each, got {temperatures!r}"
+        )
+    return numbers
+
+
+def _moves(kernel: Any, model: Model, pilot: Pilot, slope: Slope | None) -> Kernel:
+    if slope is not None:
+        return Langevin(pilot.levels, slope)
+    if kernel == "autoregressive":
+        return Autoregression(pilot.levels)
+    if kernel == "random-walk":
+        return RandomWalk(pilot.levels)
+    if kernel == "slice":
+        return Slice(2 * model.spread)
+    return Custom(kernel, model.name)
+
+
+def _piloted(
+    log_likelihood: LogLikelihood, prior: PriorLike, **options: Any
+) -> Annealed | Fitted | FittedModes:
+    """Return the best arm of a ladder, as a pilot sees it, except plain draws of the prior."""
+    arms = ladder(log_likelihood, prior, **options)
+    return next(arm for arm in arms if not isinstance(arm, Later) and arm.__name__ != "prior")

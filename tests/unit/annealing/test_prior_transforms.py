@@ -1,0 +1,114 @@
+"""Priors as others give them: a transform of the unit cube, a joint density, and improper ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import croupier as cr
+from croupier.annealing.prior_transforms import OnCube, from_cube
+
+pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+
+
+def likelihood(x: np.ndarray) -> Any:
+    return st.norm.logpdf(x, [1.0, 0.5], 0.3).sum(axis=-1)
+
+
+def of_one(u: np.ndarray) -> np.ndarray:
+    """Return parameters of one point; rows of many points are not coordinates."""
+    x = np.array(u)
+    x[0] = st.norm.ppf(u[0])
+    x[1] = 10 * u[1] - 5
+    return x
+
+
+def of_many(u: np.ndarray) -> np.ndarray:
+    return np.stack([st.norm.ppf(u[..., 0]), 10 * u[..., 1] - 5], axis=-1)
+
+
+TRUTH = float(st.norm.logpdf(1.0, 0, np.hypot(1, 0.3)) - np.log(10))
+
+
+@pytest.mark.parametrize("transform", [of_one, of_many])
+@pytest.mark.parametrize("function", [likelihood, lambda x: float(likelihood(np.ravel(x)))])
+def test_a_transform_of_the_unit_cube_is_a_prior(transform: Any, function: Any) -> None:
+    result = cr.evidence(function, prior_transform=transform, dimensions=2, draws=6000, rng=7)
+    assert abs(result.log_value - TRUTH) < 4 * result.log_stderr
+    assert result.log_stderr < 0.1
+
+
+def test_how_a_transform_takes_its_points_is_found_out() -> None:
+    for transform, by_point in ((of_one, True), (of_many, False)):
+        function, _ = from_cube(likelihood, None, transform, 2)
+        assert isinstance(function, OnCube)
+        assert function.by_point is by_point
+
+
+def test_a_transform_that_takes_many_points_only() -> None:
+    function, _ = from_cube(likelihood, None, lambda u: np.column_stack([u[:, 0], u[:, 1]]), 2)
+    assert isinstance(function, OnCube)
+    assert not function.by_point
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dimensions": None}, "needs dimensions="),
+        ({"dimensions": 0}, "dimensions"),
+        ({"prior": st.norm(0, 1)}, "two priors"),
+        ({"prior_transform": 3}, "must be a function of points, got 3"),
+        ({"prior_transform": lambda u: u[7]}, "cannot be called with a point .*IndexError"),
+        ({"prior_transform": lambda u: np.inf * u}, "expected the parameters"),
+        ({"prior_transform": None}, "dimensions is for prior_transform="),
+    ],
+)
+def test_wrong_transforms_are_refused(change: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"prior_transform": of_one, "dimensions": 2, "draws": 100, **change}
+    with pytest.raises(cr.PlanError, match=message):
+        cr.evidence(likelihood, given.pop("prior", None), **given)
+
+
+def flat_pair(logpdf: Any) -> Any:
+    return lambda rng, size: rng.normal(0, 10, (size, 1)), logpdf
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        "flat",
+        st.uniform(-np.inf, np.inf),
+        [st.norm(0, 1), st.uniform(0, np.inf)],
+        flat_pair(lambda x: np.zeros(len(x))),
+        flat_pair(lambda x: -np.log(np.abs(x[:, 0]) + 1e-3)),
+    ],
+)
+def test_improper_priors_are_refused_by_that_name(prior: Any) -> None:
+    with pytest.raises(cr.PlanError, match="the prior is improper"):
+        cr.evidence(lambda x: -(x**2).sum(axis=-1), prior, draws=1000)
+
+
+def test_heavy_tails_are_not_improper() -> None:
+    law = st.cauchy(0, 1)
+    prior = (lambda rng, size: law.rvs((size, 1), random_state=rng), lambda x: law.logpdf(x[:, 0]))
+    result = cr.evidence(lambda x: -0.5 * x[:, 0] ** 2, prior, draws=5000, rng=7)
+    truth = np.log(law.expect(lambda x: np.exp(-0.5 * x**2)))
+    assert abs(result.log_value - truth) < 4 * result.log_stderr
+
+
+def test_one_function_as_a_prior_names_the_way_out_for_a_joint_density() -> None:
+    with pytest.raises(cr.PlanError, match=r"joint log-density, give a distribution q"):
+        cr.evidence(likelihood, lambda x: 0.0, draws=1000)
+
+
+def test_the_way_out_gives_the_evidence_of_a_joint_density() -> None:
+    def joint(x: np.ndarray) -> Any:
+        return st.norm.logpdf(x, 0, 1).sum(axis=1) + likelihood(x)
+
+    q = st.multivariate_normal([0.5, 0.5], 4 * np.eye(2))
+    result = cr.evidence(lambda x: joint(x) - q.logpdf(x), q, draws=6000, rng=7)
+    truth = st.norm.logpdf([1.0, 0.5], 0, np.hypot(1, 0.3)).sum()
+    assert abs(result.log_value - truth) < 4 * result.log_stderr
