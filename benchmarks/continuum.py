@@ -35,6 +35,7 @@ class Problem(NamedTuple):
     best: float
     mean: float
     unit: str = "draws"
+    policy: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,14 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
+#: The same boxes, divided by a tree, for comparison.
+PROBLEMS |= {
+    f"{name}, hoo": lambda make=make: make()._replace(policy="hoo")  # type: ignore[misc]
+    for name, make in PROBLEMS.items()
+    if "16 drifts" not in name
+}
+
+
 def measure(name: str, runs: int) -> dict[str, Any]:
     """Return what the runs of one problem lost, and how often their interval covered."""
     problem = PROBLEMS[name]()
@@ -135,7 +144,9 @@ def measure(name: str, runs: int) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", cr.CroupierWarning)
             seed = np.random.SeedSequence(crc32(name.encode()), spawn_key=(run,))
-            result = cr.estimate(problem.arms, rng=seed, progress=False, **budget)
+            result = cr.estimate(
+                problem.arms, rng=seed, progress=False, policy=problem.policy, **budget
+            )
         order = names or [str(arm.name) for arm in problem.arms]
         spent = np.array([result.arms[one].draws * (result.arms[one].cost_per_draw or 1.0)
                           if result.arms[one].draws else 0.0 for one in order])  # fmt: skip

@@ -22,6 +22,7 @@ from croupier.policies.bounded import Thompson as Thompson
 from croupier.policies.bounded import Tightest as Tightest
 from croupier.policies.heavy import RobustUCB as RobustUCB
 from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
+from croupier.policies.hierarchical import HierarchicalOptimistic as HierarchicalOptimistic
 from croupier.policies.smooth import SmoothThompson as SmoothThompson
 from croupier.policies.stratified import MCUCB as MCUCB
 from croupier.policies.stratified import Proportional as Proportional

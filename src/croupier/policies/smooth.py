@@ -22,10 +22,10 @@ from croupier.policies.base import Choice, Play, Random, objective_weights, pric
 from croupier.policies.indices import shared_mean_guard
 from croupier.policies.smooth_surface import Surface
 
-__all__ = ["SmoothThompson", "points_in"]
+__all__ = ["FIRST", "SmoothThompson", "known_losses", "points_in"]
 
 #: Every point that is opened gets this many draws first.
-_FIRST: Final = 8
+FIRST: Final = 8
 
 #: Every point of the design gets this many times sqrt(t/K) draws, for the K points of the design.
 _FLOOR: Final = 0.5
@@ -77,7 +77,7 @@ class SmoothThompson:
         """Choose the lengths of the surface again, when the draws have grown."""
         if ledger.draws < _AGAIN * state.fitted or _unopened(state, ledger, pending) is not None:
             return state
-        known = _known(state, ledger)
+        known = known_losses(state.plan, ledger)
         if known is None:
             return state
         opened, values, noise = known
@@ -87,8 +87,8 @@ class SmoothThompson:
     def choose(self, state: _Open, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         first = _unopened(state, ledger, pending)
         if first is not None:
-            return Play(first, _FIRST, growth=_FIRST)
-        known = _known(state, ledger)
+            return Play(first, FIRST, growth=FIRST)
+        known = known_losses(state.plan, ledger)
         if known is None:  # nothing varies: there is nothing to prefer
             return _next_to_open(state, ledger, pending)
         opened, values, noise = known
@@ -104,7 +104,7 @@ class SmoothThompson:
             height = height + np.where(new, _GAIN, 0.0)
         arm = int(drawn[height.argmin()])
         if ledger.count[arm] + pending[arm] == 0:
-            return Play(arm, _FIRST, growth=_FIRST)
+            return Play(arm, FIRST, growth=FIRST)
         return arm
 
     def learn(self, state: _Open, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _Open:
@@ -153,11 +153,11 @@ def _unopened(state: _Open, ledger: Ledger, pending: Floats) -> int | None:
 
     The design stays, so that points all over the box can contradict a corner that sees too little.
     """
-    least = max(_FIRST, _FLOOR * math.sqrt(ledger.draws / len(state.design)))
+    least = max(FIRST, _FLOOR * math.sqrt(ledger.draws / len(state.design)))
     for arm in state.design:
         if ledger.count[arm] + pending[arm] < least:
             return arm
-    short = np.flatnonzero((ledger.count + pending > 0) & (ledger.count + pending < _FIRST))
+    short = np.flatnonzero((ledger.count + pending > 0) & (ledger.count + pending < FIRST))
     return int(short[0]) if len(short) else None
 
 
@@ -168,12 +168,10 @@ def _next_to_open(state: _Open, ledger: Ledger, pending: Floats) -> Choice:
     if not len(rest) or np.count_nonzero(draws) > len(state.design) + math.sqrt(draws.sum()):
         return int(np.where(draws > 0, draws, np.inf).argmin())
     apart = state.points[rest][:, None] - state.points[draws > 0][None]
-    return Play(
-        int(rest[np.square(apart).sum(axis=-1).min(axis=1).argmax()]), _FIRST, growth=_FIRST
-    )
+    return Play(int(rest[np.square(apart).sum(axis=-1).min(axis=1).argmax()]), FIRST, growth=FIRST)
 
 
-def _known(state: _Open, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floats] | None:
+def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floats] | None:
     """Return the open points, their log(cost times variance) and its noise; None if none varies.
 
     A point that has shown no variation may not have seen its rare event: it counts as n B^2, where
@@ -197,9 +195,9 @@ def _known(state: _Open, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floa
     flat, raised = s2 == 0, needed > s2
     variance = np.maximum(s2, needed)
     unseen = count * np.square(off + 0.8 * doubt)
-    weights = objective_weights(state.plan, ledger, ledger.variance)
+    weights = objective_weights(plan, ledger, ledger.variance)
     total = np.where(flat, unseen, variance) @ weights
-    price = price_of(state.plan, ledger)[opened]
+    price = price_of(plan, ledger)[opened]
     df = ledger.df[opened].min(axis=1)
     noise = np.where(flat.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
     noise = np.where(raised.any(axis=1), np.maximum(noise, 1.0), noise)
