@@ -86,13 +86,9 @@ class HierarchicalOptimistic:
         if known is None:  # nothing varies, or nothing is known yet
             return self._open(state.root, ledger.count + pending)
         opened, logs, noise = known
-        seen = _Seen(
-            *(np.zeros(len(ledger)) for _ in range(4)), wide=math.sqrt(math.log(ledger.draws) / 2)
-        )
-        seen.draws[opened] = ledger.count[opened]
-        seen.out[:] = pending
-        seen.loss[opened] = np.exp(logs)
-        seen.noise[opened] = noise
+        draws, loss, error = np.zeros((3, len(ledger)))
+        draws[opened], loss[opened], error[opened] = ledger.count[opened], np.exp(logs), noise
+        seen = _Seen(draws, pending, loss, error, math.sqrt(math.log(ledger.draws) / 2))
         cell = state.root
         while cell.halves and self._divided(state, cell, seen):
             cell = min(cell.halves, key=lambda half: self._bound(state, half, seen))
