@@ -36,7 +36,16 @@ from croupier.policies.indices import (
     variance_draw,
 )
 
-__all__ = ["AHEAD", "DECISIONS", "KNOWN", "SCORES", "SURE", "VarianceLCB", "VarianceThompson"]
+__all__ = [
+    "AHEAD",
+    "DECISIONS",
+    "KNOWN",
+    "SCORES",
+    "SURE",
+    "TESTABLE",
+    "VarianceLCB",
+    "VarianceThompson",
+]
 
 #: Decisions that one batch may stand for, and scores that one decision may compute.
 DECISIONS: Final = 8
@@ -49,6 +58,9 @@ AHEAD: Final = 0.02
 #: more than this many standard errors, or the arm is worse. Then KNOWN log(t) draws are enough.
 SURE: Final = 5.0
 KNOWN: Final = 2.0
+
+#: If it has the degrees of freedom that a test of agreement needs.
+TESTABLE: Final = 50.0
 
 
 @dataclass(frozen=True)
@@ -242,6 +254,7 @@ def _short(
         price * variance * np.exp(-spread),
         float((loss * np.exp(spread)).min()),
         float(loss.min()),
+        belief.df >= TESTABLE,
     )
     return _missing(least, plain, plan, ledger, pending)
 

@@ -19,7 +19,15 @@ from croupier.policies.baselines import Uniform
 from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson, Tightest
 from croupier.policies.heavy import RobustUCB, SubgaussianUCB
 from croupier.policies.payoffs import Payoff, Terms
-from croupier.policies.variance import AHEAD, DECISIONS, KNOWN, SCORES, SURE, VarianceThompson
+from croupier.policies.variance import (
+    AHEAD,
+    DECISIONS,
+    KNOWN,
+    SCORES,
+    SURE,
+    TESTABLE,
+    VarianceThompson,
+)
 from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
 
@@ -294,8 +302,9 @@ def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
     plan = Plan(names=("a",), seed=0)
     random = problem.charge.law != kinds.COSTS_CONSTANT
     settings = VarianceRules(
-        policy.floor, plan.first, AHEAD, SURE, KNOWN, DECISIONS, SCORES, plan.share, random, False
-    )
+        policy.floor, plan.first, AHEAD, SURE, KNOWN, TESTABLE, DECISIONS, SCORES, plan.share,
+        random, False,
+    )  # fmt: skip
     laws = _laws(problem)
     kernel = _with_arms(play_variance, problem)
     no_decisions, nothing = np.zeros((0, 2), np.int64), np.zeros((0, 0))

@@ -46,6 +46,7 @@ class VarianceRules(NamedTuple):
     ahead: float
     sure: float
     known: float
+    testable: float
     decisions: int
     scores: int
     share: float
@@ -93,8 +94,9 @@ def _floor(
             bound = min(bound, price[k] * guarded[k] * math.exp(spread[k]))
     lows = price * variance * np.exp(-spread)
     leasts = _least_draws(
-        floor, min(floor, known), even, count, variance, guarded, price, lows, bound, best
-    )
+        floor, min(floor, known), even, count, variance, guarded, price, lows, bound, best,
+        df >= settings.testable,
+    )  # fmt: skip
     found, missing = -1, 0.0
     for k in range(arms):
         discount = math.sqrt(min(1.0, spent / draws / price[k]))

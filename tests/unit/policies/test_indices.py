@@ -151,11 +151,15 @@ def test_sweeping_over_many_arms_is_visiting_them() -> None:
     assert np.quantile(np.abs(swept / exact - 1), 0.99) < 0.1
 
 
-def least(**changed: float) -> float:
+def least(testable: bool = True, **changed: float) -> float:
     """Return the least draws of an arm that has 50 draws and a variance of 2; the best has 1."""
     given = {"count": 50.0, "variance": 2.0, "guarded": 2.0, "price": 1.0, "low": 0.8} | changed
     arrays = {name: np.array([value]) for name, value in given.items()}
-    return float(least_draws(350.0, 28.0, 5e5, **arrays, bound=1.1, best=1.0)[0])
+    return float(
+        least_draws(350.0, 28.0, 5e5, **arrays, bound=1.1, best=1.0, testable=np.array([testable]))[
+            0
+        ]
+    )
 
 
 def test_most_arms_have_the_plain_floor() -> None:
@@ -164,6 +168,10 @@ def test_most_arms_have_the_plain_floor() -> None:
 
 def test_an_arm_whose_lowest_plausible_loss_is_above_the_best_has_a_low_floor() -> None:
     assert least(low=1.2) == 28
+
+
+def test_an_arm_whose_mean_cannot_be_tested_keeps_the_floor() -> None:
+    assert least(low=1.2, testable=False) == 350
 
 
 def test_the_guard_alone_does_not_make_an_arm_worse_beyond_doubt() -> None:

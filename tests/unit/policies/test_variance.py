@@ -37,13 +37,12 @@ def test_most_is_spent_on_the_best_arm(policy: str, width: int) -> None:
 def test_an_arm_that_is_worse_beyond_doubt_needs_few_draws(policy: str) -> None:
     arms = {"a": normal(10.0), "b": normal(0.01), "c": normal(5.0)}
     results = [
-        cr.estimate(arms, draws=20_000, rng=seed, policy=policy, audit=0) for seed in range(5)
+        cr.estimate(arms, draws=250_000, rng=seed, policy=policy, audit=0) for seed in range(5)
     ]
-    least = 2 * np.log(20_000)
     for name in ("a", "c"):
         draws = [result.arms[name].draws for result in results]
-        assert min(draws) >= 0.95 * least
-        assert np.median(draws) <= 2 * least  # the plain floor is 40 draws, bought ahead as 84
+        assert min(draws) >= 51  # 50 degrees of freedom
+        assert np.median(draws) <= 250  # the plain floor is 144 draws, bought ahead as 577
 
 
 @both
