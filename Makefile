@@ -37,6 +37,9 @@ test-faults: $(INSTALLED) ## attack runs and stores in thirty ways (an hour; ARG
 test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
 	$(ONE_THREAD) $(BIN)/python tests/versions.py $(ARGS)
 
+test-rivals: $(RIVALS) ## the reduction, with bandits of other libraries (two minutes)
+	$(ONE_THREAD) .venv-rivals/bin/python -m pytest -q -o addopts=--import-mode=importlib tests/unit/theory/test_reduction.py -k other_libraries
+
 bench: bench-overhead bench-parallel bench-coverage bench-efficiency ## run all benchmarks: hours
 
 bench-efficiency: $(INSTALLED) ## what is lost compared with the best arm (about an hour; ARGS="--case ...")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,37 @@ def test_with_costs_another_library_leaves_the_arm_of_more_cost_times_variance()
     assert shares(**scaled, payoff="cost-variance-triples")["quick"] > 0.85
     # The second moment alone ranks the arms by the wrong thing.
     assert shares(bounds=(0, 1), payoff="second-moment")["slow"] > 0.9
+
+
+def smpybandits() -> tuple[Any, Any, Any]:
+    pytest.importorskip("SMPyBandits", reason="make test-rivals installs it")
+    rivals = pytest.importorskip("benchmarks.rivals")
+    with np.errstate(all="ignore"):
+        bandit = rivals.smpybandits_policies().UCB(2)
+        bandit.startGame()
+    return bandit, lambda b: int(b.choice()), lambda b, arm, reward: b.getReward(arm, reward)
+
+
+def mabwiser() -> tuple[Any, Any, Any]:
+    mab = pytest.importorskip("mabwiser.mab", reason="make test-rivals installs it")
+    bandit = mab.MAB([0, 1], mab.LearningPolicy.UCB1(alpha=1.4), seed=7)
+    bandit.fit([0, 1], [0.5, 0.5])
+    return bandit, lambda b: int(b.predict()), lambda b, arm, reward: b.partial_fit([arm], [reward])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("library", [smpybandits, mabwiser])
+def test_the_ucb1_of_other_libraries_leaves_the_arm_of_more_cost_times_variance(
+    library: Callable[[], tuple[Any, Any, Any]],
+) -> None:
+    """Nine times the cost times variance: the quick arm gets most of the cost, the slow one not."""
+    arms = {"slow": slow, "quick": quick}
+    bandit, choose, learn = library()
+    policy = allocation_from(bandit, bounds=(0, 1), cost_bounds=(0, 10), choose=choose, learn=learn)
+    with np.errstate(all="ignore"):
+        result = cr.estimate(arms, cost=40_000, policy=policy, batch="one", rng=7)
+    assert result.arms["quick"].share > 0.85
 
 
 @pytest.mark.parametrize(
