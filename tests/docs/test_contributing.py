@@ -150,7 +150,7 @@ def test_the_floors_are_those_that_the_linter_checks() -> None:
     named = {contract["ancestors"][0] for contract in contracts[1:]}
     assert named == {"croupier", *(f"croupier.{folder}" for folder in folders)}
     files = sorted(file.name for file in package.glob("*.py"))
-    assert files == ["__init__.py", "checks.py", "errors.py", "seeds.py"]
+    assert files == ["__init__.py", "__main__.py", "checks.py", "errors.py", "seeds.py"]
 
 
 def test_no_module_hides_a_public_function() -> None:
