@@ -55,9 +55,10 @@ SCORES: Final = 2000
 AHEAD: Final = 0.02
 
 #: An arm is worse beyond doubt if its cost times variance and that of the best are both off by
-#: more than this many standard errors, or the arm is worse. Then KNOWN log(t) draws are enough.
+#: more than this many standard errors, or the arm is worse. Then KNOWN floor log(t) draws are
+#: enough.
 SURE: Final = 5.0
-KNOWN: Final = 2.0
+KNOWN: Final = 4.0
 
 #: If it has the degrees of freedom that a test of agreement needs.
 TESTABLE: Final = 50.0
@@ -70,8 +71,9 @@ class VarianceThompson:
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
     ledger, and plays the smallest cost times variance; reported costs have a posterior of their
     own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive
-    and ``2 log t`` if it is worse beyond doubt. An arm that would be the best without the guard for
-    the shared mean gets more, so that the doubt is tested by draws; see `indices.least_draws`.
+    and ``4 floor log t`` if it is worse beyond doubt. An arm that would be the best without the
+    guard for the shared mean gets more, so that the doubt is tested by draws; see
+    `indices.least_draws`.
     """
 
     name: ClassVar[str] = "variance-thompson"
@@ -222,7 +224,7 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         # Nothing varies: there is nothing to prefer.
         return int((ledger.count + pending).argmin())
     least = floor * math.sqrt(ledger.draws / len(ledger))
-    if ledger.fewest < least <= KNOWN * math.log(ledger.draws):
+    if ledger.fewest < least <= KNOWN * floor * math.log(ledger.draws):
         return _missing(np.full(len(ledger), least), least, plan, ledger, pending)
     return None
 
@@ -245,7 +247,7 @@ def _short(
     loss = np.where(variance > 0, price * guarded, math.inf)
     least = least_draws(
         plain,
-        min(plain, KNOWN * math.log(ledger.draws)),
+        min(plain, KNOWN * floor * math.log(ledger.draws)),
         even,
         ledger.count,
         variance,

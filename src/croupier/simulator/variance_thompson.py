@@ -85,7 +85,8 @@ def _floor(
     """Return the arm that is short of its least number of draws, and by how many; -1 if none."""
     arms = len(count)
     even = draws / arms
-    floor, known = settings.floor * math.sqrt(even), settings.known * math.log(draws)
+    floor = settings.floor * math.sqrt(even)
+    known = settings.known * settings.floor * math.log(draws)
     spread = settings.sure * _log_error(df, error)
     best = bound = math.inf
     for k in range(arms):

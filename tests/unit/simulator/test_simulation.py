@@ -275,7 +275,8 @@ def test_the_floor_of_the_default_policy_is_kept() -> None:
     draws = 10_000
     sim = cr.simulate(TWO, {"more": VarianceThompson(floor=5.0), "none": VarianceThompson(floor=0)},
                       50, draws, rng=3)  # fmt: skip
-    assert sim["more"].pulls[:, -1].min() >= 0.9 * 5 * math.sqrt(draws / 2)
+    # The worse arm of TWO is worse beyond doubt.
+    assert sim["more"].pulls[:, -1].min() >= 0.9 * 4 * 5 * math.log(draws)
     assert sim["none"].suboptimal[:, -1].mean() < sim["more"].suboptimal[:, -1].mean()
 
 
