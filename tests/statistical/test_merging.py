@@ -76,6 +76,7 @@ def test_a_merged_interval_covers_about_95_percent_and_runs_agree_as_often_as_th
     assert np.mean([one.stderr**-2 for one in results]) == pytest.approx(RUNS * singles, rel=0.15)
 
 
+@pytest.mark.slow
 def test_runs_that_stop_at_a_tolerance_cover_when_merged():
     runs = SAME["normal"]
     results = [merged(runs, time, draws=1e6, rtol=0.1)[0] for time in range(TIMES)]

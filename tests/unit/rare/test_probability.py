@@ -109,6 +109,7 @@ def test_all_four_branches_are_found() -> None:
     assert len(sides) == 4
 
 
+@pytest.mark.slow
 @quiet
 def test_several_limit_states_share_their_draws() -> None:
     def two(x: Any) -> Any:
