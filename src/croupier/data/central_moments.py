@@ -14,7 +14,10 @@ import numpy as np
 from croupier.data.batch_moments import larger
 from croupier.data.draws import Floats
 
-__all__ = ["df_of", "effective_df", "merge_moments", "variance_with_missed"]
+__all__ = ["FEW", "df_of", "effective_df", "merge_moments", "variance_with_missed"]
+
+#: Below this many effective degrees of freedom the normal approximation cannot be trusted.
+FEW: Final = 50.0
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)

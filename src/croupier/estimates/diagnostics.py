@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.epochs import schedule_of
 from croupier.data.extremes import Tail
@@ -15,7 +16,7 @@ from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.intervals import FEW, normal_quantile
+from croupier.estimates.intervals import normal_quantile
 
 __all__ = ["agreement", "unnoticed", "warnings_of"]
 

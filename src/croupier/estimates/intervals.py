@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.guaranteed import Guaranteed
@@ -33,9 +34,6 @@ __all__ = [
     "learned",
     "normal_quantile",
 ]
-
-#: Below this many effective degrees of freedom the normal approximation cannot be trusted.
-FEW = 50.0
 
 
 class ExpectedEnd(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail, extremes_of
 from croupier.data.log_scale import log_of
@@ -18,7 +19,6 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
-from croupier.estimates.intervals import FEW
 from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import density_warnings
 from croupier.importance.mixture_draws import Seen, fitted, gathered, joined

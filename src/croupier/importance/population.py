@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.checks import choice, count_of, fraction_of, shares_of
-from croupier.data.central_moments import effective_df
+from croupier.data.central_moments import FEW, effective_df
 from croupier.data.draws import Floats
 from croupier.errors import CroupierWarning, PlanError
-from croupier.estimates.intervals import FEW, normal_quantile
+from croupier.estimates.intervals import normal_quantile
 from croupier.importance.density_checks import density_warnings
 from croupier.importance.points import Points, log_mixture
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream

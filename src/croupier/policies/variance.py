@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 
 from croupier.checks import positive
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
@@ -42,7 +43,6 @@ __all__ = [
     "KNOWN",
     "SCORES",
     "SURE",
-    "TESTABLE",
     "VarianceLCB",
     "VarianceThompson",
 ]
@@ -54,14 +54,10 @@ SCORES: Final = 2000
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
 AHEAD: Final = 0.02
 
-#: An arm is worse beyond doubt if its cost times variance and that of the best are both off by
-#: more than this many standard errors, or the arm is worse. Then KNOWN floor log(t) draws are
-#: enough.
+#: An arm is worse beyond doubt if its cost times variance, lowered by this many standard errors, is
+#: above that of the best arm, raised by as many. It then needs KNOWN floor log(t) draws only.
 SURE: Final = 5.0
 KNOWN: Final = 4.0
-
-#: If it has the degrees of freedom that a test of agreement needs.
-TESTABLE: Final = 50.0
 
 
 @dataclass(frozen=True)
@@ -256,7 +252,7 @@ def _short(
         price * variance * np.exp(-spread),
         float((loss * np.exp(spread)).min()),
         float(loss.min()),
-        belief.df >= TESTABLE,
+        belief.df >= FEW,
     )
     return _missing(least, plain, plan, ledger, pending)
 

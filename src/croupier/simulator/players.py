@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.checks import Range
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
@@ -25,7 +26,6 @@ from croupier.policies.variance import (
     KNOWN,
     SCORES,
     SURE,
-    TESTABLE,
     VarianceThompson,
 )
 from croupier.simulator import kinds
@@ -302,7 +302,7 @@ def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
     plan = Plan(names=("a",), seed=0)
     random = problem.charge.law != kinds.COSTS_CONSTANT
     settings = VarianceRules(
-        policy.floor, plan.first, AHEAD, SURE, KNOWN, TESTABLE, DECISIONS, SCORES, plan.share,
+        policy.floor, plan.first, AHEAD, SURE, KNOWN, FEW, DECISIONS, SCORES, plan.share,
         random, False,
     )  # fmt: skip
     laws = _laws(problem)
