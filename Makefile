@@ -26,10 +26,10 @@ demo: $(INSTALLED) ## price an option with a handful of arms, in a few seconds
 	@$(BIN)/croupier demo
 
 test: lint ## lint, check types and layers, run all tests except the slow ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-slow: $(INSTALLED) ## run all tests, including the slow ones
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m ""
 
 test-faults: $(INSTALLED) ## attack runs and stores in thirty ways (an hour; ARGS="--scale 0.1")
 	$(ONE_THREAD) $(BIN)/python -m tests.faults.harness $(ARGS)
