@@ -90,7 +90,8 @@ class Search:
 
     `states` is the number m of limit states. Each is a target of its own, and so is the event that
     all fail; the event that any fails is covered by these. `starts` are points (k, d) in normal
-    space that one knows. `calls` counts what the search has evaluated. With `gradient` it also
+    space that one knows. `more` are points (n, d) of walks and descents, and the first limit state
+    there. `calls` counts what the search has evaluated. With `gradient` it also
     descends to design points; `gradients` counts these calls, and `gap` is known if it is wrong.
     """
 
@@ -110,6 +111,7 @@ class Search:
         self._designs: dict[int, Floats] = {}
         self._descent: Descent | None = None
         self.x, self.events = np.empty((0, d)), np.empty((0, states + 2 * (states > 1)))
+        self.more = np.empty((0, d)), np.empty(0)
         self.stalled: list[int] = []
         self.found: list[list[tuple[float, Component]]] = []
         self._targets: list[int] = [*range(states), *([states + 1] if states > 1 else [])]
@@ -141,6 +143,9 @@ class Search:
         """Take the points of a round and the limit states there; `own` is their component."""
         if done.phase != "estimate":
             self.calls += len(x)
+        if done.points is not None:
+            points, values = self.more
+            self.more = np.concatenate((points, x)), np.concatenate((values, g[:, 0]))
         if done.phase == "descent":
             assert self._descent is not None
             assert slope is not None
@@ -174,6 +179,11 @@ class Search:
     def failures(self) -> int:
         """How many draws fail in any way."""
         return int(np.count_nonzero((self.events < 0).any(axis=1)))
+
+    @property
+    def effective_failures(self) -> float:
+        """The effective number of draws that fail in any way."""
+        return effective(self.log_weight[(self.events < 0).any(axis=1)])
 
     def rough(self) -> Floats:
         """Return the weighted share of failing draws, per event: it has no known error."""
