@@ -22,9 +22,9 @@ METHODS = ("FORM + IS", "subset", "cross-entropy", "OT FORM + IS", "OT subset", 
 def problems() -> Table:
     """Return one row for each limit state."""
     header = ("problem", "value", "plain", "calls", "of these in the search", "runs", "misses",
-              "silent", "modes lost", "warned")  # fmt: skip
+              "silent", "silent beyond 4 errors", "modes lost", "warned")  # fmt: skip
     names = ("problem", "value", "plain calls", "calls", "search calls", "seeds", "misses",
-             "silent misses", "modes missed", "warned")  # fmt: skip
+             "silent misses", "silent beyond 4 errors", "modes missed", "warned")  # fmt: skip
     return header, [[row[name] or "-" for name in names] for row in report.read("rare")]
 
 
@@ -130,7 +130,7 @@ def gradient() -> Table:
 
 def calls() -> Table:
     """Return how often calls on families of proposals miss."""
-    names = ("call", "runs", "draws", "misses", "silent misses", "warned")
+    names = ("call", "runs", "draws", "misses", "silent misses", "silent beyond 4 errors", "warned")
     return names, [[row[name] for name in names] for row in report.read("rare-calls")]
 
 

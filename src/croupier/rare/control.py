@@ -52,7 +52,7 @@ class Control(NamedTuple):
     df: float
 
     def estimate(
-        self, x: Floats, weight: Floats, fails: Floats, own: NDArray[np.int64]
+        self, x: Floats, weight: Floats, fails: NDArray[np.bool_], own: NDArray[np.int64]
     ) -> Controlled:
         """Return the estimate from fresh draws x (n, d) with weights w and failures 0 or 1.
 

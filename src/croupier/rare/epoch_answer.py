@@ -4,24 +4,29 @@ The estimate is the mean of the weighted failures y = p/q 1{g < 0}. The number o
 component is fixed, and q has exactly these proportions, so the mean is unbiased (the balance
 heuristic; Veach and Guibas, SIGGRAPH 1995). The components are strata, and only the variance
 within them counts (Hesterberg, Technometrics 37, 1995). With few hits, the interval is that of Fay
-and Feuer.
+and Feuer; below 200 effective hits it still is, with the variance within the components.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.few_hits import FewHits
+from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Frozen, log_normal
 from croupier.rare.control import LEAST_DF, Control, Controlled, df_of, within_components
 
 __all__ = ["Answer", "Epoch", "unknown"]
+
+#: Below this many effective hits (a relative error of 7 %), weighted hits are still skewed: the
+#: interval is a gamma interval.
+_SKEWED: Final = 200.0
+_TINY: Final = 1e-300
 
 
 class Answer(NamedTuple):
@@ -90,18 +95,20 @@ class Epoch:
         belongs = np.exp(self._log_q - log_q[:, None]) * drawn
         weights = np.repeat([[0.0], [1.0]], e, axis=1)
         if self.control is not None:
-            found = self.control.estimate(self.x, weight, y[:, 0] > 0, self.own)
+            found = self.control.estimate(self.x, weight, self.events[:, 0] < 0, self.own)
             if found.mean > 0:
                 return _controlled(found, weights, y, belongs)
         largest = y.max(axis=0) / n
         # Without a hit, the next one would have the weight of a nominal draw.
         nominal = n * float(drawn[-3] or self.mixture.shares[-3])
         largest = np.where(largest > 0, largest, 1 / nominal)
-        few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
         left = within_components(y, self.own)
         free = max(n - len(np.unique(self.own)), 1)
         covariance = left.T @ left / free / n
         variance, df = np.diag(covariance).copy(), np.array([df_of(u) for u in left.T])
+        few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
+        if few.hits.min() >= FEW_HITS:  # counts of each component are fixed: they are not Poisson
+            few = few._replace(variance=np.maximum(variance, _TINY), below=_SKEWED)
         pooled = Pooled(few.mean, variance, df, variance > 0, weights, float(n), few=few)
         return Answer(pooled, y, belongs, covariance)
 
@@ -111,9 +118,7 @@ def _controlled(found: Controlled, weights: Floats, y: Floats, belongs: Floats) 
     mean, variance = np.array([found.mean]), np.array([found.variance])
     few = FewHits(mean, variance, y.max(axis=0) / len(y), np.ones(1))
     varies = np.ones(1, np.bool_)
-    pooled = Pooled(
-        mean, variance, np.array([found.df]), varies, weights, float(len(y)), few=few
-    )
+    pooled = Pooled(mean, variance, np.array([found.df]), varies, weights, float(len(y)), few=few)
     return Answer(pooled, y, belongs, variance[:, None])
 
 

@@ -27,12 +27,13 @@ from croupier.rare.components import Frozen, dealt
 from croupier.rare.control import control_of
 from croupier.rare.epoch_answer import Epoch, unknown
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
-from croupier.rare.search import Round, Search, events_of
+from croupier.rare.rounds import Round, events_of
+from croupier.rare.search import Search
 from croupier.results.make_result import result_of, untested
+from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
-from croupier.seeds import POLICY, stream
 from croupier.tables.tickets import Tickets
 
 __all__ = ["PHASES", "RareTable", "loss"]
@@ -290,9 +291,7 @@ class RareTable:
                 raise PlanError("nothing has been told yet: there is no estimate")
             seen = self._seen()
             epoch = self._estimate if ended else None
-            ready = epoch is not None and (
-                self.interval.ready(seen.pooled) or epoch.known_enough()
-            )
+            ready = epoch is not None and (self.interval.ready(seen.pooled) or epoch.known_enough())
             return Look.of(seen, ready=ready, scalar=self._m == 1)
 
         return self._books.progress(told, seconds, look)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.rare.gaps import squares_between
 
 __all__ = ["Surrogate", "Training", "surrogate_of"]
 
@@ -192,9 +193,9 @@ class _Splines:
             self._c, self.left_out = np.zeros(n + d + 1), np.full(n, np.inf)
 
     def _cubes(self, x: Floats) -> Floats:
-        own = np.square(self._x).sum(axis=1)
-        r2 = np.maximum(np.square(x).sum(axis=1)[:, None] + own - 2 * x @ self._x.T, 0.0)
-        return np.asarray(r2 * np.sqrt(r2))
+        cubes = squares_between(x, self._x)
+        cubes *= np.sqrt(cubes)
+        return cubes
 
     def at(self, x: Floats) -> Floats:
         n = len(self._x)
