@@ -90,7 +90,8 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
 
     search, epoch = evidence.search, evidence.epoch
     with np.errstate(divide="ignore"):
-        beta = [(-ndtri(p)).tolist() for p in (seen.value, seen.ends.high, seen.ends.low)]
+        known_ends = (seen.value, seen.ends.high, seen.ends.low)
+        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
     known = None if epoch is None or not len(epoch) else epoch.answer()
     return {
         "search": {
