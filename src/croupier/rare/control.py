@@ -52,16 +52,16 @@ class Control(NamedTuple):
     df: float
 
     def estimate(
-        self, x: Floats, weight: Floats, fails: NDArray[np.bool_], own: NDArray[np.int64]
+        self, chance: Floats, weight: Floats, fails: NDArray[np.bool_], own: NDArray[np.int64]
     ) -> Controlled:
-        """Return the estimate from fresh draws x (n, d) with weights w and failures 0 or 1.
+        """Return the estimate from fresh draws with weights w (n,) and chances m (n,) to fail.
 
         The variance is the larger one of what the fresh draws and the draws of the search say
         about the residuals, and on top a tenth of the variance without a surrogate. The degrees of
         freedom are those of a sum (Satterthwaite, Biometrics Bulletin 2, 1946).
         """
-        n = len(x)
-        u = weight * (fails - self.surrogate.chance(x))
+        n = len(chance)
+        u = weight * (fails - chance)
         left = within_components(u[:, None], own)[:, 0]
         seen = float(left @ left) / max(n - len(np.unique(own)), 1)
         rest = max(seen, self.surrogate.left * self.spread)

@@ -52,6 +52,7 @@ class Epoch:
         self.x, self.events = np.empty((0, d)), np.empty((0, events))
         self.own: NDArray[np.int64] = np.empty(0, np.int64)
         self._log_q = np.empty((0, len(mixture.components)))
+        self._chance = np.empty(0)
         self._known: Answer | None = None
 
     def __len__(self) -> int:
@@ -74,6 +75,8 @@ class Epoch:
         self.events = np.concatenate((self.events, events))
         self.own = np.concatenate((self.own, own))
         self._log_q = np.concatenate((self._log_q, self.mixture.densities(x)))
+        if self.control is not None:
+            self._chance = np.concatenate((self._chance, self.control.surrogate.chance(x)))
         self._known = None
 
     def known_enough(self) -> bool:
@@ -95,7 +98,7 @@ class Epoch:
         belongs = np.exp(self._log_q - log_q[:, None]) * drawn
         weights = np.repeat([[0.0], [1.0]], e, axis=1)
         if self.control is not None:
-            found = self.control.estimate(self.x, weight, self.events[:, 0] < 0, self.own)
+            found = self.control.estimate(self._chance, weight, self.events[:, 0] < 0, self.own)
             if found.mean > 0:
                 return _controlled(found, weights, y, belongs)
         largest = y.max(axis=0) / n

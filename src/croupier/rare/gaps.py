@@ -46,7 +46,8 @@ def gap_points(x: Floats, probability: float, rng: np.random.Generator) -> Float
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     radius = farthest * rng.random(_CANDIDATES) ** (1 / d)
     places = direction * radius[:, None]
-    gap = squares_between(places, x).min(axis=1)
+    parts = np.array_split(x, len(x) // 1000 + 1)
+    gap = np.min([squares_between(places, part).min(axis=1) for part in parts], axis=0)
     log_ball = 0.5 * d * math.log(math.pi) - float(gammaln(0.5 * d + 1))
     log_least = math.log(hidden) - log_normal(places) - log_ball  # of the radius to the power d
     least = np.exp(np.minimum(2 / d * log_least, 600.0))

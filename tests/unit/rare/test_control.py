@@ -83,7 +83,8 @@ def test_a_wrong_surrogate_costs_precision_but_no_bias() -> None:
         x, own = drawn(rng, 100)
         epoch = Epoch(MIXTURE, 2, 1, control)
         epoch.add(x, (3.0 - x[:, :1]), own)
-        values.append(epoch.control.estimate(x, _weights(epoch), x[:, 0] > 3, own).mean)
+        chance = surrogate.chance(x)
+        values.append(control.estimate(chance, _weights(epoch), x[:, 0] > 3, own).mean)
     error = np.std(values) / np.sqrt(200) + np.std(weight * surrogate.chance(z)) / np.sqrt(20_000)
     assert abs(np.mean(values) - norm.sf(3)) < 4 * error
 
@@ -121,6 +122,12 @@ def test_a_surrogate_halves_the_calls_of_a_curved_limit_state() -> None:
     assert result.search["surrogate"] is not None
     assert result.search["surrogate"] < 0.2
     assert result.stderr < 0.05 * result.value
+
+
+def test_the_result_says_what_could_hide() -> None:
+    result = cr.probability(lambda x: 4 - x[:, 0], 2, draws=20_000, rtol=0.1, rng=7)
+    assert result.search["at_distance"] == pytest.approx(4, abs=0.3)
+    assert 0 < result.search["could_hide"] < 1e-3
 
 
 @quiet
