@@ -26,7 +26,7 @@ _FREE: Final = 8192
 
 #: The variance never counts as smaller than this share of the one without a surrogate: residuals
 #: are rare, and a few fresh draws may have seen none of them.
-_LEAST_LEFT: Final = 0.1
+_LEAST_LEFT: Final = 0.25
 
 #: A surrogate needs so many effective failing draws in the search.
 _FAILURES: Final = 30.0
@@ -57,8 +57,8 @@ class Control(NamedTuple):
         """Return the estimate from fresh draws with weights w (n,) and chances m (n,) to fail.
 
         The variance is the larger one of what the fresh draws and the draws of the search say
-        about the residuals, and on top a tenth of the variance without a surrogate. The degrees of
-        freedom are those of a sum (Satterthwaite, Biometrics Bulletin 2, 1946).
+        about the residuals, and on top a quarter of the variance without a surrogate. The degrees
+        of freedom are those of a sum (Satterthwaite, Biometrics Bulletin 2, 1946).
         """
         n = len(chance)
         u = weight * (fails - chance)
