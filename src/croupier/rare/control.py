@@ -127,9 +127,10 @@ def within_components(y: Floats, own: NDArray[np.int64]) -> Floats:
 def df_of(u: Floats) -> float:
     """Return the effective degrees of freedom of the variance of draws (n,), at least 1."""
     away = u - u.mean()
-    m2, m4 = float(np.square(away).sum()), float(np.square(np.square(away)).sum())
-    if len(u) < 2 or not m2 > 0:
+    size = float(np.abs(away).max()) if len(u) > 1 else 0.0
+    if not size > 0:
         return 1.0
-    # In units of the root mean square: the fourth power of a small number would underflow.
-    scale = m2 / len(u)
-    return max(float(effective_df(len(u), m2 / scale, m4 / scale**2)), 1.0)
+    # In units of the largest: the fourth power of a small number would underflow.
+    away = away / size
+    m2, m4 = float(np.square(away).sum()), float(np.square(np.square(away)).sum())
+    return max(float(effective_df(len(u), m2, m4)), 1.0)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 import croupier as cr
 from croupier.data.draws import Floats
 from croupier.rare.components import Component, Frozen, dealt, log_normal, mixture_of
-from croupier.rare.control import Control
+from croupier.rare.control import Control, df_of
 from croupier.rare.epoch_answer import Epoch
 from croupier.rare.surrogate import Surrogate, Training, surrogate_of
 
@@ -93,6 +93,12 @@ def _weights(epoch: Epoch) -> Floats:
     shares = epoch.counts / len(epoch)
     mixture = Frozen(epoch.mixture.components, shares)
     return np.asarray(np.exp(log_normal(epoch.x) - mixture.logpdf(epoch.x)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e-310, 0.0])
+def test_residuals_that_are_almost_zero_have_degrees_of_freedom(scale: float) -> None:
+    u = scale * np.random.default_rng(7).normal(size=50)
+    assert 1 <= df_of(u) <= 60
 
 
 def test_an_epoch_weighs_its_draws_by_the_counts_that_were_drawn() -> None:
