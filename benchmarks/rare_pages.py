@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from statistics import geometric_mean
 
@@ -22,10 +23,10 @@ METHODS = ("FORM + IS", "subset", "cross-entropy", "OT FORM + IS", "OT subset", 
 def problems() -> Table:
     """Return one row for each limit state."""
     header = ("problem", "value", "plain", "calls", "of these in the search", "runs", "misses",
-              "silent", "modes lost", "warned")  # fmt: skip
+              "silent", "silent beyond 4 errors", "modes lost", "warned")  # fmt: skip
     names = ("problem", "value", "plain calls", "calls", "search calls", "seeds", "misses",
-             "silent misses", "modes missed", "warned")  # fmt: skip
-    return header, [[row[name] or "-" for name in names] for row in report.read("rare")]
+             "silent misses", "silent beyond 4 errors", "modes missed", "warned")  # fmt: skip
+    return header, [[row.get(name) or "-" for name in names] for row in report.read("rare")]
 
 
 def published() -> Table:
@@ -120,7 +121,7 @@ def gradient() -> Table:
         without = own[row["problem"]]
         pairs = [(without[k] or "-", row[k] or "-") for k in ("misses", "modes missed", "warned")]
         cells = [f"{a} of {without['seeds']} | {b} of {row['seeds']}" for a, b in pairs[:2]]
-        cells = [cell.replace("- of 60", "-") for cell in cells]
+        cells = [re.sub(r"- of \d+", "-", cell) for cell in cells]
         numbers = [row["problem"], without["calls"], row["calls"], row["gradients"]]
         rows.append([*numbers, *" | ".join(cells).split(" | ")])
     header = ("problem", "calls without", "calls with", "gradients", "misses without",
@@ -130,8 +131,8 @@ def gradient() -> Table:
 
 def calls() -> Table:
     """Return how often calls on families of proposals miss."""
-    names = ("call", "runs", "draws", "misses", "silent misses", "warned")
-    return names, [[row[name] for name in names] for row in report.read("rare-calls")]
+    names = ("call", "runs", "draws", "misses", "silent misses", "silent beyond 4 errors", "warned")
+    return names, [[row.get(name) or "-" for name in names] for row in report.read("rare-calls")]
 
 
 def replications(what: str) -> Table:

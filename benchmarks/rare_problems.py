@@ -1,4 +1,4 @@
-"""Limit states with known probabilities: 15 of the literature and ten more, for benchmarks.rare.
+"""Limit states with known probabilities: 15 of the literature and twelve more, for benchmarks.rare.
 
 Reference values are one-dimensional integrals by quadrature, or closed forms. `published` is the
 value in the repository otbenchmark of OpenTURNS, where it differs.
@@ -238,7 +238,7 @@ FIRST = (
 )
 
 
-# -- ten more
+# -- twelve more
 
 
 def rp54(x):
@@ -272,6 +272,25 @@ def _hole_part(radius: float) -> float:
 
 
 HOLE_RADIUS = float(brentq(lambda r: _hole_part(r) - 0.08 / 0.92 * above(3.2), 0.01, 2.0))
+
+
+SECOND_HOLE = np.array([0.5, 3.4])
+
+
+def second_hole(x):
+    inside = np.square(x - SECOND_HOLE).sum(axis=1) < SECOND_RADIUS**2
+    return np.where(inside, -1.0, 3.4 + x[:, 0])
+
+
+def _second_part(radius: float) -> float:
+    return float(stats.ncx2.cdf(radius**2, 2, SECOND_HOLE @ SECOND_HOLE))
+
+
+SECOND_RADIUS = float(brentq(lambda r: _second_part(r) - 0.06 / 0.94 * above(3.4), 0.01, 2.0))
+
+
+def wave(x):
+    return 4 - x[:, 1] - 0.5 * np.sin(3 * x[:, 0])
 
 
 def yes_or_no(x):
@@ -339,4 +358,13 @@ MORE = (
     Problem("yes or no", yes_or_no, 2, lambda: above(3.0)),
     Problem("noisy", noisy, 2, lambda: above(3 / np.sqrt(1.01))),
     Problem("linear, d = 300", linear, 300, lambda: above(3.5)),
+    Problem(
+        "second hole",
+        second_hole,
+        2,
+        lambda: above(3.4) + _second_part(SECOND_RADIUS),
+        None,
+        left_or_right,
+    ),
+    Problem("wave", wave, 2, lambda: integral(lambda a: above(4 - 0.5 * np.sin(3 * a)))),
 )

@@ -11,7 +11,7 @@ from scipy.stats import binom
 import croupier as cr
 from benchmarks.rare_calls import CALLS, measure
 from benchmarks.rare_gradient import gradient_of
-from benchmarks.rare_problems import FIRST, Problem
+from benchmarks.rare_problems import FIRST, MORE, Problem
 from benchmarks.rare_replications import (
     EXPECTED,
     MODELS,
@@ -36,6 +36,33 @@ def test_the_interval_of_a_limit_state_covers(problem: Problem) -> None:
         low, high = result.interval
         missed += not low <= value <= high
     assert missed <= 7
+
+
+def test_a_hole_that_no_slope_leads_to_is_found() -> None:
+    """20 runs: at 20 %, more than 9 silent misses have a probability of 0.3 %."""
+    (problem,) = [each for each in MORE if each.name == "hole"]
+    silent = 0
+    for seed in range(100, 120):
+        result = cr.probability(
+            problem.g, problem.over, draws=50_000, rtol=0.1, rng=seed, progress=False
+        )
+        low, high = result.interval
+        silent += not low <= problem.value() <= high and not result.warnings
+    assert silent <= 9
+
+
+def test_an_estimate_with_a_surrogate_has_no_bias() -> None:
+    """60 runs of a fixed budget on a curved limit state: |z| < 4."""
+    (problem,) = [each for each in FIRST if each.name == "RP22"]
+    runs = [
+        cr.probability(problem.g, problem.over, draws=1500, rng=seed, progress=False)
+        for seed in range(200, 260)
+    ]
+    assert all(run.search["surrogate"] is not None for run in runs)
+    values = np.array([run.value for run in runs])
+    assert abs(values.mean() - problem.value()) < 4 * values.std(ddof=1) / np.sqrt(60)
+    missed = sum(not run.interval[0] <= problem.value() <= run.interval[1] for run in runs)
+    assert missed <= 9
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,15 @@ class FewHits(NamedTuple):
 
     `mean` is the mean of the draws, `variance` the sum of their squares over the square of their
     number, `largest` the largest part of the mean that one draw can have, `most` the largest value
-    that is possible. An infinite `largest` means that nothing is known.
+    that is possible. An infinite `largest` means that nothing is known. Below `below` effective
+    hits, the interval is the gamma interval.
     """
 
     mean: Floats
     variance: Floats
     largest: Floats
     most: Floats
+    below: float = FEW_HITS
 
     @property
     def hits(self) -> Floats:
@@ -61,7 +63,7 @@ class FewHits(NamedTuple):
 
     def ends(self, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
         """Return an interval with the gamma interval where the hits are few, within 0 and most."""
-        few = self.hits < FEW_HITS
+        few = self.hits < self.below
         exact = fay_feuer(self.mean, self.variance, self.largest, confidence)
         low, high = np.where(few, exact, (low, high))
         return np.maximum(low, 0.0), np.minimum(high, self.most)

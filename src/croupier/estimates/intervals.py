@@ -203,7 +203,8 @@ class ManyLooks:
     fixed size. A stop at a given width costs nothing in the limit of many draws (Chow and Robbins,
     Annals of Mathematical Statistics 36, 1965). The last term allows for the stop at an error that
     happens to look small: its relative standard error is 1/sqrt(2 df). The run does not stop
-    before the variance is known: df >= max(100, 20/sum w_k^2).
+    before the variance is known: df >= max(100, 20/sum w_k^2). If the draws were made where
+    earlier draws of the same estimate said, the half-width also allows for the bias of this.
     """
 
     name = "many-looks"
@@ -212,7 +213,7 @@ class ManyLooks:
     least_df: ClassVar[float] = 100.0
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
-        return self.at(pooled.df, confidence)
+        return self.at(pooled.df, confidence) + pooled.adapted
 
     @staticmethod
     def at(df: Floats | float, confidence: float) -> Floats:

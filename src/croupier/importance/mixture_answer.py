@@ -42,6 +42,10 @@ FITTED_TO: Final = 30.0
 #: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
 _DOUBLE: Final = 690.0
 
+#: Proportions that are learned from the draws that they then weigh bias the mean by at most about
+#: this many standard errors.
+_ADAPTED: Final = 0.15
+
 #: About this many draws are checked for mistakes in the family.
 _CHECKED: Final = 50_000
 
@@ -68,6 +72,8 @@ class Weighing:
         self._normalised, self._spread = bool(settings["normalised"]), bool(settings["spread"])
         self._own_rounds = settings["rounds"] == "own"
         self._fixed = len(plan.names) - int(settings["tune"])
+        learns = settings["proportions"] == "learned" or bool(settings["tune"])
+        self._adapted = _ADAPTED if learns and not self._own_rounds else 0.0
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._fresh: list[Outcome] = []
         self._gathered: Seen | None = None
@@ -140,6 +146,7 @@ class Weighing:
             varies=np.array([found.stderr > 0]),
             weights=counts[:, None] / t,
             draws=t,
+            adapted=self._adapted,
         )
         y = weighed.mixed.y
         if self._own_rounds or not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:

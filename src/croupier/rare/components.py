@@ -140,16 +140,23 @@ class Frozen(NamedTuple):
         return cls(components, np.asarray(plain["shares"], float), int(plain["modes"]))
 
 
-def dealt(shares: Floats, size: int) -> NDArray[np.int64]:
+def dealt(shares: Floats, size: int, before: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Return the component of each of `size` draws, so that every piece has its due of each.
+
+    `before` are the draws that each component has had: a component that is too rare for one round
+    has its turn in a later one.
 
     >>> dealt(np.array([0.5, 0.25, 0.25]), 8).tolist()
     [0, 1, 2, 0, 0, 1, 2, 0]
+    >>> dealt(np.array([0.9, 0.1]), 4, np.array([5, 0])).tolist()
+    [0, 0, 1, 0]
     """
-    exact = shares * size
-    counts = np.floor(exact).astype(np.int64)
+    had = np.zeros(len(shares)) if before is None else before
+    due = np.maximum(shares * (had.sum() + size) - had, 0.0)
+    due *= size / due.sum()
+    counts = np.floor(due).astype(np.int64)
     rest = size - int(counts.sum())
-    counts[np.argsort(counts - exact, kind="stable")[:rest]] += 1
+    counts[np.argsort(counts - due, kind="stable")[:rest]] += 1
     places = [(np.arange(count) + 0.5) / max(count, 1) for count in counts]
     own = np.repeat(np.arange(len(shares)), counts)
     return own[np.argsort(np.concatenate(places), kind="stable")]

@@ -1,25 +1,32 @@
 """The answer of an epoch: fresh draws of one frozen mixture, weighted, with their error.
 
 The estimate is the mean of the weighted failures y = p/q 1{g < 0}. The number of draws of each
-component is fixed, so the components are strata, and only the variance within them counts
-(Hesterberg, Technometrics 37, 1995). With few hits, the interval is that of Fay and Feuer.
+component is fixed, and q has exactly these proportions, so the mean is unbiased (the balance
+heuristic; Veach and Guibas, SIGGRAPH 1995). The components are strata, and only the variance
+within them counts (Hesterberg, Technometrics 37, 1995). With few hits, the interval is that of Fay
+and Feuer; below 200 effective hits it still is, with the variance within the components.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.few_hits import FewHits
+from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Frozen, log_normal
+from croupier.rare.control import LEAST_DF, Control, Controlled, df_of, within_components
 
 __all__ = ["Answer", "Epoch", "unknown"]
+
+#: Below this many effective hits (a relative error of 7 %), weighted hits are still skewed: the
+#: interval is a gamma interval.
+_SKEWED: Final = 200.0
+_TINY: Final = 1e-300
 
 
 class Answer(NamedTuple):
@@ -36,21 +43,29 @@ class Answer(NamedTuple):
 
 
 class Epoch:
-    """The draws of one frozen mixture."""
+    """The draws of one frozen mixture, and the control that was frozen with it, if there is one."""
 
-    def __init__(self, mixture: Frozen, d: int, events: int) -> None:
-        self.mixture = mixture
+    def __init__(
+        self, mixture: Frozen, d: int, events: int, control: Control | None = None
+    ) -> None:
+        self.mixture, self.control = mixture, control
         self.x, self.events = np.empty((0, d)), np.empty((0, events))
         self.own: NDArray[np.int64] = np.empty(0, np.int64)
         self._log_q = np.empty((0, len(mixture.components)))
+        self._chance = np.empty(0)
         self._known: Answer | None = None
 
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of draws of each component."""
+        return np.bincount(self.own, minlength=len(self.mixture.components))
+
     def copy(self) -> Epoch:
         """Return an epoch with the same draws, to which others can be added."""
-        other = Epoch(self.mixture, self.x.shape[1], self.events.shape[1])
+        other = Epoch(self.mixture, self.x.shape[1], self.events.shape[1], self.control)
         vars(other).update(vars(self))
         return other
 
@@ -60,7 +75,13 @@ class Epoch:
         self.events = np.concatenate((self.events, events))
         self.own = np.concatenate((self.own, own))
         self._log_q = np.concatenate((self._log_q, self.mixture.densities(x)))
+        if self.control is not None:
+            self._chance = np.concatenate((self._chance, self.control.surrogate.chance(x)))
         self._known = None
+
+    def known_enough(self) -> bool:
+        """Tell whether a control makes the error known well enough to stop."""
+        return self.control is not None and bool((self.answer().pooled.df >= LEAST_DF).all())
 
     def answer(self) -> Answer:
         """Return the estimate from all draws so far."""
@@ -70,41 +91,38 @@ class Epoch:
 
     def _answered(self) -> Answer:
         n, e = self.events.shape
-        log_q = log_mixture(self._log_q, self.mixture.shares)
+        drawn = self.counts / n  # not the shares: rounded counts would bias the mean
+        log_q = log_mixture(self._log_q, drawn)
         weight = np.exp(log_normal(self.x) - log_q)
         y = weight[:, None] * (self.events < 0)
-        H = np.exp(self._log_q - log_q[:, None])
+        belongs = np.exp(self._log_q - log_q[:, None]) * drawn
+        weights = np.repeat([[0.0], [1.0]], e, axis=1)
+        if self.control is not None:
+            found = self.control.estimate(self._chance, weight, self.events[:, 0] < 0, self.own)
+            if found.mean > 0:
+                return _controlled(found, weights, y, belongs)
         largest = y.max(axis=0) / n
         # Without a hit, the next one would have the weight of a nominal draw.
-        nominal = n * float(self.mixture.shares[-3])
+        nominal = n * float(drawn[-3] or self.mixture.shares[-3])
         largest = np.where(largest > 0, largest, 1 / nominal)
-        few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
-        left = self._within_components(y)
+        left = within_components(y, self.own)
         free = max(n - len(np.unique(self.own)), 1)
         covariance = left.T @ left / free / n
-        variance, df = np.diag(covariance).copy(), np.array([_df(u) for u in left.T])
-        weights = np.repeat([[0.0], [1.0]], e, axis=1)
+        variance, df = np.diag(covariance).copy(), np.array([df_of(u) for u in left.T])
+        few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
+        if few.hits.min() >= FEW_HITS:  # counts of each component are fixed: they are not Poisson
+            few = few._replace(variance=np.maximum(variance, _TINY), below=_SKEWED)
         pooled = Pooled(few.mean, variance, df, variance > 0, weights, float(n), few=few)
-        return Answer(pooled, y, H * self.mixture.shares, covariance)
-
-    def _within_components(self, y: Floats) -> Floats:
-        """Return the distances of the draws from the mean of their own component."""
-        left: Floats = y - y.mean(axis=0)
-        for k in np.unique(self.own):
-            mine = self.own == k
-            if np.count_nonzero(mine) > 1:
-                left[mine] = y[mine] - y[mine].mean(axis=0)
-        return left
+        return Answer(pooled, y, belongs, covariance)
 
 
-def _df(u: Floats) -> float:
-    away = u - u.mean()
-    m2, m4 = float(np.square(away).sum()), float(np.square(np.square(away)).sum())
-    if len(u) < 2 or not m2 > 0:
-        return 1.0
-    # In units of the root mean square: the fourth power of a small number would underflow.
-    scale = m2 / len(u)
-    return max(float(effective_df(len(u), m2 / scale, m4 / scale**2)), 1.0)
+def _controlled(found: Controlled, weights: Floats, y: Floats, belongs: Floats) -> Answer:
+    """Return the answer with a control: its hits are those of the same relative error."""
+    mean, variance = np.array([found.mean]), np.array([found.variance])
+    few = FewHits(mean, variance, y.max(axis=0) / len(y), np.ones(1))
+    varies = np.ones(1, np.bool_)
+    pooled = Pooled(mean, variance, np.array([found.df]), varies, weights, float(len(y)), few=few)
+    return Answer(pooled, y, belongs, variance[:, None])
 
 
 def unknown(mean: Floats, draws: float) -> Pooled:

@@ -12,7 +12,7 @@ from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError, text_of
 from croupier.rare.components import Frozen, log_normal
 from croupier.rare.normal_space import Space
-from croupier.rare.search import events_of
+from croupier.rare.rounds import events_of
 
 __all__ = ["Evaluated", "LimitState", "limit_state"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.few_hits import FEW_HITS
-from croupier.rare.components import scout_widths
+from croupier.rare.components import log_normal, scout_widths, scouts
 from croupier.rare.epoch_answer import Epoch
 from croupier.rare.fit import HIGH
 from croupier.rare.search import Search
@@ -89,7 +90,8 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
 
     search, epoch = evidence.search, evidence.epoch
     with np.errstate(divide="ignore"):
-        beta = [(-ndtri(p)).tolist() for p in (seen.value, seen.ends.high, seen.ends.low)]
+        known_ends = (seen.value, seen.ends.high, seen.ends.low)
+        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
     known = None if epoch is None or not len(epoch) else epoch.answer()
     return {
         "search": {
@@ -99,13 +101,43 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
             "widths": list(scout_widths(search.d)),
             "epochs": evidence.epochs + (epoch is not None),
             "ended_on_budget": evidence.stopped,
-            "components": _components(evidence),
+            "surrogate": _left(epoch),
+            "components": (components := _components(evidence)),
+            **_could_hide(search, epoch, components),
         },
         "beta": beta[0],
         "beta_interval": beta[1:],
         "effective_hits": None if known is None else _hits(known.pooled).tolist(),
         "covariance": None if known is None else known.covariance.tolist(),
     }
+
+
+def _left(epoch: Epoch | None) -> float | None:
+    """Return the share of the variance that the surrogate leaves, by the draws of the search."""
+    if epoch is None or epoch.control is None:
+        return None
+    return epoch.control.surrogate.left
+
+
+def _could_hide(
+    search: Search, epoch: Epoch | None, components: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the probability of a small region that 19 of 20 runs would have hit.
+
+    Scouts are independent draws. A region of probability P at the distance r from the centre is
+    hit by n q(r)/p(r) P of them on average, and by none with a chance of 1/20 if this is log 20.
+    The distance is that of the nearest design point.
+    """
+    if not components:
+        return {"could_hide": None, "at_distance": None}
+    scouting = search.scouting
+    if epoch is not None:
+        scouting = scouting + epoch.counts[-len(scouting) :]
+    distance = min(each["distance"] for each in components)
+    there = np.zeros((1, search.d))
+    there[0, 0] = distance
+    ratio = [float(np.exp(each.logpdf(there) - log_normal(there))[0]) for each in scouts(search.d)]
+    return {"could_hide": min(1.0, math.log(20) / float(scouting @ ratio)), "at_distance": distance}
 
 
 def _hits(pooled: Any) -> Floats:

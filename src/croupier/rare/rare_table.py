@@ -24,10 +24,13 @@ from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import FixedSize, Interval
 from croupier.importance.mixture_draws import extra_of
 from croupier.rare.components import Frozen, dealt
+from croupier.rare.control import control_of
 from croupier.rare.epoch_answer import Epoch, unknown
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
-from croupier.rare.search import Round, Search, events_of
+from croupier.rare.rounds import Round, events_of
+from croupier.rare.search import Search
 from croupier.results.make_result import result_of, untested
+from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
@@ -53,6 +56,9 @@ _USUAL: Final = 0.1
 _WORTH: Final = 800
 _NEWS: Final = 2.0
 _SURPRISE: Final = 0.25
+
+#: The streams of the free draws of a control begin here; those of the search are far below.
+_CONTROLS: Final = 1_000_000
 
 
 class RareTable:
@@ -171,7 +177,10 @@ class RareTable:
         if planned.mixture is None:
             self._own, self._plain = np.zeros(planned.size, np.int64), None
         else:
-            self._own = dealt(planned.mixture.shares, planned.size)
+            before = None
+            if planned.phase == "estimate" and self._estimate is not None:
+                before = self._estimate.counts
+            self._own = dealt(planned.mixture.shares, planned.size, before)
             self._plain = planned.mixture.plain()
 
     def _size(self, n: int) -> int:
@@ -182,7 +191,9 @@ class RareTable:
 
     def _new_epoch(self, mixture: Frozen | None = None) -> None:
         mixture = self._search.frozen() if mixture is None else mixture
-        self._estimate = Epoch(mixture, self._d, self._events)
+        rng = stream(self.plan.seed, POLICY, _CONTROLS + self._epoch)
+        control = control_of(self._search, mixture, rng)
+        self._estimate = Epoch(mixture, self._d, self._events, control)
         self._fitted_to = self._search.failures
 
     def _worth_an_epoch(self, left: float) -> bool:
@@ -279,7 +290,8 @@ class RareTable:
             if not told:
                 raise PlanError("nothing has been told yet: there is no estimate")
             seen = self._seen()
-            ready = ended and self._estimate is not None and self.interval.ready(seen.pooled)
+            epoch = self._estimate if ended else None
+            ready = epoch is not None and (self.interval.ready(seen.pooled) or epoch.known_enough())
             return Look.of(seen, ready=ready, scalar=self._m == 1)
 
         return self._books.progress(told, seconds, look)

@@ -9,7 +9,7 @@ inside the failing region look for parts that no component covers.
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,12 @@ from croupier.importance.points import log_mixture
 from croupier.rare.components import Component, Frozen, effective, log_normal, mixture_of, scouts
 from croupier.rare.descent import Descent, beyond
 from croupier.rare.fit import HIGH, Slope, around, fitted
+from croupier.rare.gaps import GAPS_UP_TO, gap_points
+from croupier.rare.rounds import Round, active, events_of
 from croupier.rare.walks import Walk
 from croupier.seeds import POLICY, stream
 
-__all__ = ["Round", "Search", "active", "events_of"]
+__all__ = ["Search"]
 
 #: The share of the fitted components in a round of the search; the rest are scouts.
 _FITTED: Final = 0.9
@@ -48,49 +50,13 @@ DESIGNED: Final = 5
 _LATEST: Final = 25
 
 
-class Round(NamedTuple):
-    """What is evaluated next: `size` draws of a mixture, or given points.
-
-    `phase` is "search", "descent", "walk" or "estimate".
-    """
-
-    phase: str
-    size: int
-    mixture: Frozen | None = None
-    points: Floats | None = None
-
-
-def events_of(g: Floats) -> Floats:
-    """Return g (n, m) with two more columns if m > 1: any (the least) and all (the largest).
-
-    >>> events_of(np.array([[1.0, -2.0]])).tolist()
-    [[1.0, -2.0, -2.0, 1.0]]
-    """
-    if g.shape[1] == 1:
-        return g
-    return np.column_stack((g, g.min(axis=1), g.max(axis=1)))
-
-
-def active(g: Floats, slope: Floats, event: int) -> tuple[Floats, Floats]:
-    """Return the limit state (n,) of an event and its gradient (n, d), from (n, m) and (n, m, d).
-
-    >>> active(np.array([[1.0, -2.0]]), np.array([[[1.0], [5.0]]]), 3)  # all: the largest
-    (array([1.]), array([[1.]]))
-    """
-    rows, m = np.arange(len(g)), g.shape[1]
-    if event < m:
-        which = np.full(len(g), event)
-    else:
-        which = g.argmin(axis=1) if event == m else g.argmax(axis=1)
-    return g[rows, which], slope[rows, which]
-
-
 class Search:
     """Everything drawn so far, and what to evaluate next.
 
     `states` is the number m of limit states. Each is a target of its own, and so is the event that
     all fail; the event that any fails is covered by these. `starts` are points (k, d) in normal
-    space that one knows. `calls` counts what the search has evaluated. With `gradient` it also
+    space that one knows. `more` are points (n, d) of walks and descents, and the first limit state
+    there. `calls` counts what the search has evaluated. With `gradient` it also
     descends to design points; `gradients` counts these calls, and `gap` is known if it is wrong.
     """
 
@@ -110,6 +76,7 @@ class Search:
         self._designs: dict[int, Floats] = {}
         self._descent: Descent | None = None
         self.x, self.events = np.empty((0, d)), np.empty((0, states + 2 * (states > 1)))
+        self.more = np.empty((0, d)), np.empty(0)
         self.stalled: list[int] = []
         self.found: list[list[tuple[float, Component]]] = []
         self._targets: list[int] = [*range(states), *([states + 1] if states > 1 else [])]
@@ -117,6 +84,7 @@ class Search:
         self._counts = np.zeros(len(self._components))
         self._log_q = np.empty((0, len(self._components)))
         self._walk: Walk | None = None
+        self._gaps: Floats | None = None
         self._begin_target()
 
     def _begin_target(self) -> None:
@@ -141,6 +109,9 @@ class Search:
         """Take the points of a round and the limit states there; `own` is their component."""
         if done.phase != "estimate":
             self.calls += len(x)
+        if done.points is not None:
+            points, values = self.more
+            self.more = np.concatenate((points, x)), np.concatenate((values, g[:, 0]))
         if done.phase == "descent":
             assert self._descent is not None
             assert slope is not None
@@ -150,6 +121,9 @@ class Search:
         if done.phase == "walk":
             assert self._walk is not None
             self._walk.step(x, events_of(g)[:, self._target] < 0)
+            return
+        if done.phase == "gaps":
+            self._gaps = x[(events_of(g) < 0).any(axis=1)]
             return
         assert done.mixture is not None
         fresh = done.mixture.components[: -len(scouts(self.d))]
@@ -171,9 +145,19 @@ class Search:
         return np.asarray(log_normal(self.x) - mixture)
 
     @property
+    def scouting(self) -> Floats:
+        """How many draws of the search each scout has made."""
+        return np.asarray(self._counts[: len(scouts(self.d))])
+
+    @property
     def failures(self) -> int:
         """How many draws fail in any way."""
         return int(np.count_nonzero((self.events < 0).any(axis=1)))
+
+    @property
+    def effective_failures(self) -> float:
+        """The effective number of draws that fail in any way."""
+        return effective(self.log_weight[(self.events < 0).any(axis=1)])
 
     def rough(self) -> Floats:
         """Return the weighted share of failing draws, per event: it has no known error."""
@@ -224,7 +208,7 @@ class Search:
         fails = h < 0
         known = effective(log_w[fails])
         if known >= 60 + 3 * self.d:
-            return self._walked(fails, log_w)
+            return self._walked(fails, log_w) or self._filled(fails, log_w)
         self._target_rounds += 1
         enough = 40 + 0.3 * self.d
         chosen, level = self._below(h, log_w, enough) if known < enough else (fails, 0.0)
@@ -313,13 +297,37 @@ class Search:
             return Round("walk", len(points), points=points)
         ends = self._walk.places
         self._walk = None
+        return self._around_uncovered(ends, fails, log_w, (1.0,))
+
+    def _around_uncovered(
+        self,
+        ends: Floats,
+        fails: NDArray[np.bool_],
+        log_w: Floats,
+        widths: tuple[float, ...],
+    ) -> Round | None:
+        """Return draws around failing points that nothing covers."""
         total = float(np.logaddexp.reduce(log_w[fails]))
         log_q = np.column_stack([each.logpdf(ends) for each in self._components])
         there = log_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
         uncovered = ends[there > total + math.log(_UNCOVERED)]
         if not len(uncovered):
             return None
-        return self._drawn([(1.0, Component(end, np.array(1.0))) for end in uncovered])
+        return self._drawn(
+            [(1.0, Component(end, np.array(width))) for end in uncovered for width in widths]
+        )
+
+    def _filled(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
+        """Return points in the gaps between all points, once, or draws around those that failed."""
+        if self._gaps is None and self.d <= GAPS_UP_TO:
+            probability = float(np.exp(log_w[fails]).sum()) / len(log_w)
+            points = gap_points(np.concatenate((self.x, self.more[0])), probability, self._rng())
+            self._gaps = points[:0]
+            return Round("gaps", len(points), points=points) if len(points) else None
+        if self._gaps is None or not len(self._gaps):
+            return None
+        ends, self._gaps = self._gaps, self._gaps[:0]
+        return self._around_uncovered(ends, fails, log_w, (1.0, 0.5))
 
     def _finish_target(self) -> None:
         self.found.append(self._fit(self._target))

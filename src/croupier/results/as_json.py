@@ -187,8 +187,14 @@ def _pooled(said: Mapping[str, Any]) -> Pooled:
         draws=float(said["draws"]),
         shared=bool(said["shared"]),
         covariance=None if covariance is None else _floats(covariance),
-        few=None if few is None else FewHits(*map(_floats, few)),
+        few=None if few is None else _few(few),
+        adapted=float(said.get("adapted", 0.0)),
     )
+
+
+def _few(said: list[Any]) -> FewHits:
+    mean, variance, largest, most = map(_floats, said[:4])
+    return FewHits(mean, variance, largest, most, *map(float, said[4:]))
 
 
 def _rows(said: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:

@@ -33,7 +33,11 @@ def test_a_reference_value_is_the_known_one(name: str) -> None:
 
 @pytest.mark.parametrize(
     "problem",
-    [each for each in FIRST if isinstance(each.over, int) and each.name not in ("RP31", "RP63")],
+    [
+        each
+        for each in (*FIRST, *MORE[-2:])
+        if isinstance(each.over, int) and each.name not in ("RP31", "RP63")
+    ],
     ids=lambda problem: problem.name,
 )
 def test_a_reference_value_agrees_with_plain_draws_of_a_wider_normal(problem: Problem) -> None:
