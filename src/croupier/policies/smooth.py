@@ -22,7 +22,7 @@ from croupier.policies.base import Choice, Play, Random, objective_weights, pric
 from croupier.policies.indices import shared_mean_guard
 from croupier.policies.smooth_surface import Surface
 
-__all__ = ["FIRST", "SmoothThompson", "known_losses", "points_in"]
+__all__ = ["FIRST", "SmoothThompson", "in_unit_box", "known_losses", "known_variances", "points_in"]
 
 #: Every point that is opened gets this many draws first.
 FIRST: Final = 8
@@ -116,7 +116,7 @@ class SmoothThompson:
 
 
 def points_in(plan: Plan, points: Any = None) -> Floats:
-    """Return the coordinates of the arms of a plan, in a box of side 1.
+    """Return the coordinates of the arms of a plan, in a box of side 1: see `in_unit_box`.
 
     They are the given ones, or those in the settings of the plan. Otherwise the arms lie on a line,
     in their order.
@@ -127,7 +127,16 @@ def points_in(plan: Plan, points: Any = None) -> Floats:
         given = [(float(k),) for k in range(arms)]
     if len(given) != arms:
         raise PlanError(f"points must have one row for each of {arms} arms, got {len(given)}")
-    x = np.asarray(given, float)
+    return in_unit_box(given)
+
+
+def in_unit_box(points: Any) -> Floats:
+    """Return points, one row each, moved into a box of side 1.
+
+    >>> in_unit_box([(0, 5), (1, 5), (4, 5)]).tolist()
+    [[0.0, 0.5], [0.25, 0.5], [1.0, 0.5]]
+    """
+    x = np.asarray(points, float)
     side = np.ptp(x, axis=0)
     return np.asarray(np.where(side > 0, (x - x.min(axis=0)) / np.where(side > 0, side, 1.0), 0.5))
 
@@ -172,12 +181,24 @@ def _next_to_open(state: _Open, ledger: Ledger, pending: Floats) -> Choice:
 
 
 def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floats] | None:
-    """Return the open points, their log(cost times variance) and its noise; None if none varies.
+    """Return the open points, their log(cost times variance) and its noise; None if none varies."""
+    known = known_variances(ledger, objective_weights(plan, ledger, ledger.variance))
+    if known is None:
+        return None
+    opened, logs, noise = known
+    return opened, np.log(price_of(plan, ledger)[opened]) + logs, noise
 
-    A point that has shown no variation may not have seen its rare event: it counts as n B^2, where
-    B is how far off the others say it could be, with the noise of one degree of freedom. All points
-    share one mean, so a point whose mean is more than two standard errors away from the others'
-    counts with the variance that explains the rest, as in the guard of the default policy.
+
+def known_variances(
+    ledger: Ledger, weights: Floats
+) -> tuple[NDArray[np.intp], Floats, Floats] | None:
+    """Return the open points, the log of their variance and its noise; None if none varies.
+
+    `weights` are those of the components in the variance. A point that has shown no variation may
+    not have seen its rare event: it counts as n B^2, where B is how far off the others say it could
+    be, with the noise of one degree of freedom. All points share one mean, so a point whose mean is
+    more than two standard errors away from the others' counts with the variance that explains the
+    rest, as in the guard of the default policy.
     """
     opened = np.flatnonzero(ledger.count >= 2)
     s2 = ledger.variance[opened]
@@ -195,14 +216,13 @@ def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, 
     flat, raised = s2 == 0, needed > s2
     variance = np.maximum(s2, needed)
     unseen = count * np.square(off + 0.8 * doubt)
-    weights = objective_weights(plan, ledger, ledger.variance)
     total = np.where(flat, unseen, variance) @ weights
-    price = price_of(plan, ledger)[opened]
     df = ledger.df[opened].min(axis=1)
     noise = np.where(flat.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
     noise = np.where(raised.any(axis=1), np.maximum(noise, 1.0), noise)
     fine = (total > 0) & np.isfinite(total)
-    return opened[fine], np.log(price[fine] * total[fine]), noise[fine]
+    # The log of a sample variance is too low by 1/df on average, half of its noise.
+    return opened[fine], np.log(total[fine]) + noise[fine] / 2, noise[fine]
 
 
 def _damped_centre(count: Floats, mean: Floats, s2: Floats) -> tuple[Floats, Floats]:

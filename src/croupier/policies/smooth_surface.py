@@ -64,6 +64,8 @@ class Surface:
     """
 
     points: Floats
+    values: Floats
+    noise: Floats
     lengths: Floats
     scale: float
     whiten: Floats  # the inverse of the root of the covariance of the values
@@ -82,7 +84,7 @@ class Surface:
             lengths = tried[int(np.argmin(unlikely))]
         root = _root(points, noise, scale, lengths)
         whiten: Floats = np.linalg.inv(root).astype(float)
-        return cls(points, lengths, scale, whiten, whiten @ values)
+        return cls(points, values, noise, lengths, scale, whiten, whiten @ values)
 
     def at(self, points: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the covariance of the surface at other points."""
@@ -95,6 +97,16 @@ class Surface:
         cross = self.whiten @ (self.scale * _kernel(self.points, points, self.lengths))
         variance = self.scale * (1 + _LEVEL) - np.square(cross).sum(axis=0)
         return cross.T @ self.whitened, np.sqrt(np.maximum(variance, 0.0))
+
+    def left_out(self) -> tuple[Floats, Floats]:
+        """Return the mean and the standard deviation at each own point, without its own value.
+
+        Rasmussen and Williams 2006, equation 5.12: y_i - [C^-1 y]_i/[C^-1]_ii and 1/[C^-1]_ii, with
+        the covariance C of the values. The latter includes the noise of the value.
+        """
+        variance = 1 / np.square(self.whiten).sum(axis=0)
+        mean = self.values - (self.whiten.T @ self.whitened) * variance
+        return mean, np.sqrt(np.maximum(variance - self.noise - _MISFIT, 0.0))
 
     def drawn(self, points: Floats, random: np.random.Generator) -> Floats:
         """Return one draw of the surface at other points, all at once."""
