@@ -36,6 +36,9 @@ _SHORTLIST: Final = 24
 #: The lengths of the surface are chosen again when the draws have grown by this factor.
 _AGAIN: Final = 1.2
 
+#: Below this many effective degrees of freedom, a point may not have seen its tail.
+_BLIND: Final = 4.0
+
 #: A neighbour is opened if the surface promises to be lower there by this much: 2 %.
 _GAIN: Final = 0.02
 
@@ -194,18 +197,21 @@ def known_variances(
 ) -> tuple[NDArray[np.intp], Floats, Floats] | None:
     """Return the open points, the log of their variance and its noise; None if none varies.
 
-    `weights` are those of the components in the variance. A point that has shown no variation may
-    not have seen its rare event: it counts as n B^2, where B is how far off the others say it could
-    be, with the noise of one degree of freedom. All points share one mean, so a point whose mean is
-    more than two standard errors away from the others' counts with the variance that explains the
-    rest, as in the guard of the default policy.
+    `weights` are those of the components in the variance. A point that has shown no variation, or
+    whose variance is mostly that of one draw (less than 4 effective degrees of freedom), may not
+    have seen its rare event: it counts at least as n B^2, where B is how far off the others say it
+    could be, with the noise of one degree of freedom, and has no say about the others. All points
+    share one mean, so a point whose mean is more than two standard errors away from the others'
+    counts with the variance that explains the rest, as in the guard of the default policy.
     """
     opened = np.flatnonzero(ledger.count >= 2)
     s2 = ledger.variance[opened]
     if not s2.any():
         return None
     count, mean = ledger.count[opened][:, None], ledger.mean[opened]
-    centre, precision = _damped_centre(count, mean, s2)
+    # If one draw makes up most of a variance, larger ones may not have been seen yet.
+    blind = (s2 == 0) | (ledger.df[opened] < _BLIND)
+    centre, precision = _damped_centre(count, mean, np.where(blind & ~blind.all(), 0.0, s2))
     off = np.abs(mean - centre)
     doubt = np.where(precision > 0, 1 / np.sqrt(np.maximum(precision, np.finfo(float).tiny)), 0.0)
     # A mean so far from the others needs a larger variance than was seen. The guard of the default
@@ -213,12 +219,12 @@ def known_variances(
     guarded, _, _ = shared_mean_guard(count[:, 0], mean, s2)
     needed = count * np.square(np.maximum(off - 2 * doubt, 0.0))
     needed = np.maximum(needed, np.where(guarded > s2, 4 * guarded, 0.0))
-    flat, raised = s2 == 0, needed > s2
+    raised = needed > s2
     variance = np.maximum(s2, needed)
     unseen = count * np.square(off + 0.8 * doubt)
-    total = np.where(flat, unseen, variance) @ weights
+    total = np.where(blind, np.maximum(unseen, variance), variance) @ weights
     df = ledger.df[opened].min(axis=1)
-    noise = np.where(flat.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
+    noise = np.where(blind.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
     noise = np.where(raised.any(axis=1), np.maximum(noise, 1.0), noise)
     fine = (total > 0) & np.isfinite(total)
     # The log of a sample variance is too low by 1/df on average, half of its noise.
