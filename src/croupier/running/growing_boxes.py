@@ -178,7 +178,8 @@ def _halved(boxes: Sequence[Box], most: int) -> list[Box]:
     ranked = [(-gain, k, box, halves) for gain, halves, k, box in queue]
     heapq.heapify(ranked)
     number = len(boxes)
-    while len(ranked) < most and -ranked[0][0] > _GAIN * total:
+    # The best gain comes first; a box that cannot be halved has none, and stays as it is.
+    while len(ranked) < most and ranked[0][3] and -ranked[0][0] > _GAIN * total:
         gain, _, _, halves = heapq.heappop(ranked)
         total += gain
         for half in halves:

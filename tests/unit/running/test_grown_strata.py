@@ -78,6 +78,14 @@ def test_the_shares_allow_for_what_the_pilot_has_not_seen() -> None:
     assert parts == pytest.approx([0.5 * size / 10, 0.5 * np.std([0, 2] * 10, ddof=1)])
 
 
+def test_no_box_is_lost_if_the_halves_take_all_of_the_error() -> None:
+    """The gain of halves is an estimate, and may be more than there was to gain."""
+    grown = grow(lambda x: (x[:, 0] < 0.5) * 1.0, SQUARE, 1600, np.random.default_rng(7))
+    cells: Any = [arm.draw for arm in grown.strata]
+    assert math.fsum(cell.weight for cell in cells) == pytest.approx(1)
+    assert len(cells) == 2
+
+
 def test_another_policy_can_deal_to_grown_strata() -> None:
     result = cr.stratify(step, over=SQUARE, splits="adaptive", draws=2_000, policy="mc-ucb", rng=7)
     assert result.plan.policy["name"] == "mc-ucb"
