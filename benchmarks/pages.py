@@ -341,12 +341,16 @@ def _continuum() -> str:
             f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}",
             f"{float(row['worst']):.2f}",
             f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}",
+            f"{float(row['bias']):+.2f}",
             f"{float(row['coverage']):.3f}",
+            row["silent"],
             f"{float(row['points']):.0f}",
         ]
         for row in report.read("continuum")
     ]
-    return _table(["problem", "runs", "I", "worst I", "ratio", "coverage", "points drawn"], rows)
+    header = ["problem", "runs", "I", "worst I", "ratio", "bias", "coverage", "silent misses",
+              "points drawn"]  # fmt: skip
+    return _table(header, rows)
 
 
 def _grown_strata() -> str:
@@ -359,11 +363,14 @@ def _grown_strata() -> str:
             f"{float(row['claimed']):.3f}",
             "-" if row["halves"] == "nan" else f"{float(row['halves']):.3f}",
             f"{float(row['coverage']):.3f}",
+            row["silent"],
             f"{float(row['boxes']):.0f}",
+            f"{100 * float(row['pilot']):.0f} %",
         ]
         for row in report.read("grown-strata")
     ]
-    header = ["function", "runs", "ratio", "claimed", "two halves per axis", "coverage", "boxes"]
+    header = ["function", "runs", "ratio", "claimed", "two halves per axis", "coverage",
+              "silent misses", "boxes", "pilot"]  # fmt: skip
     return _table(header, rows)
 
 

@@ -112,7 +112,7 @@ def continuum(
     ...     return (z > 3) * np.exp(-drift * z + drift**2 / 2)
     >>> result = cr.estimate(cr.continuum(tilted, drift=(0.0, 6.0)), draws=10_000, rng=7)
     >>> 0.00125 < result.value < 0.00145, result.leader
-    (True, 'drift=3.18...')
+    (True, 'drift=3.3...')
     """
     if not callable(draw):
         raise PlanError(f"draw must be a function (rng, size, parameters), got {draw!r}")

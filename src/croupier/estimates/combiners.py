@@ -31,15 +31,11 @@ __all__ = [
     "mean",
     "name_of",
     "pool",
-    "settled",
 ]
 
 Combiner: TypeAlias = Callable[[Ledger], Floats]
 
 _TINY: Final = float(np.finfo(float).tiny)
-
-#: An arm has settled if it has this share of the draws of the most drawn arm.
-_SETTLED: Final = 0.05
 
 #: The sum of the weights may differ from 1 by this much.
 _ROUNDING: Final = 1e-5
@@ -110,21 +106,6 @@ def guarded(ledger: Ledger) -> Floats:
     return np.asarray(weights / weights.sum(axis=0))
 
 
-@leaves_all_to_a_single_arm
-def settled(ledger: Ledger) -> Floats:
-    """Weight as `guarded` does, but leave out the arms that were left early.
-
-    An arm counts if it has at least 5 % of the draws of the most drawn arm. Among the many points
-    of a continuum, those that were left after a few draws have mostly not seen their tails: each is
-    too low by little, and together by more than a standard error.
-    """
-    weights = guarded(ledger)
-    if not ledger.is_led:
-        return weights
-    weights = weights * (ledger.count >= _SETTLED * ledger.count.max())[:, None]
-    return np.asarray(weights / weights.sum(axis=0))
-
-
 @dataclass(frozen=True)
 class Stratified:
     """Weight the mean of every stratum by its known weight: mu = sum w_k mu_k.
@@ -159,7 +140,6 @@ COMBINERS: dict[str, Combiner] = {
     "guarded": guarded,
     "mean": mean,
     "inverse-variance": inverse_variance,
-    "settled": settled,
 }
 
 

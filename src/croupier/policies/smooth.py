@@ -22,7 +22,7 @@ from croupier.policies.base import Choice, Play, Random, objective_weights, pric
 from croupier.policies.indices import shared_mean_guard
 from croupier.policies.smooth_surface import Surface
 
-__all__ = ["FIRST", "SmoothThompson", "known_losses", "points_in"]
+__all__ = ["FIRST", "SmoothThompson", "in_unit_box", "known_losses", "known_variances", "points_in"]
 
 #: Every point that is opened gets this many draws first.
 FIRST: Final = 8
@@ -35,6 +35,9 @@ _SHORTLIST: Final = 24
 
 #: The lengths of the surface are chosen again when the draws have grown by this factor.
 _AGAIN: Final = 1.2
+
+#: Below this many effective degrees of freedom, a point may not have seen its tail.
+_BLIND: Final = 4.0
 
 #: A neighbour is opened if the surface promises to be lower there by this much: 2 %.
 _GAIN: Final = 0.02
@@ -116,7 +119,7 @@ class SmoothThompson:
 
 
 def points_in(plan: Plan, points: Any = None) -> Floats:
-    """Return the coordinates of the arms of a plan, in a box of side 1.
+    """Return the coordinates of the arms of a plan, in a box of side 1: see `in_unit_box`.
 
     They are the given ones, or those in the settings of the plan. Otherwise the arms lie on a line,
     in their order.
@@ -127,7 +130,16 @@ def points_in(plan: Plan, points: Any = None) -> Floats:
         given = [(float(k),) for k in range(arms)]
     if len(given) != arms:
         raise PlanError(f"points must have one row for each of {arms} arms, got {len(given)}")
-    x = np.asarray(given, float)
+    return in_unit_box(given)
+
+
+def in_unit_box(points: Any) -> Floats:
+    """Return points, one row each, moved into a box of side 1.
+
+    >>> in_unit_box([(0, 5), (1, 5), (4, 5)]).tolist()
+    [[0.0, 0.5], [0.25, 0.5], [1.0, 0.5]]
+    """
+    x = np.asarray(points, float)
     side = np.ptp(x, axis=0)
     return np.asarray(np.where(side > 0, (x - x.min(axis=0)) / np.where(side > 0, side, 1.0), 0.5))
 
@@ -172,10 +184,23 @@ def _next_to_open(state: _Open, ledger: Ledger, pending: Floats) -> Choice:
 
 
 def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, Floats] | None:
-    """Return the open points, their log(cost times variance) and its noise; None if none varies.
+    """Return the open points, their log(cost times variance) and its noise; None if none varies."""
+    known = known_variances(ledger, objective_weights(plan, ledger, ledger.variance))
+    if known is None:
+        return None
+    opened, logs, noise = known
+    return opened, np.log(price_of(plan, ledger)[opened]) + logs, noise
 
-    A point that has shown no variation may not have seen its rare event: it counts as n B^2, where
-    B is how far off the others say it could be, with the noise of one degree of freedom. All points
+
+def known_variances(
+    ledger: Ledger, weights: Floats
+) -> tuple[NDArray[np.intp], Floats, Floats] | None:
+    """Return the open points, the log of their variance and its noise; None if none varies.
+
+    `weights` are those of the components in the variance. A point that has shown no variation, or
+    whose variance is mostly that of one draw (less than 4 effective degrees of freedom), may not
+    have seen its rare event: it counts at least as n B^2, where B is how far off the others say it
+    could be, with the noise of one degree of freedom, and has no say about the others. All points
     share one mean, so a point whose mean is more than two standard errors away from the others'
     counts with the variance that explains the rest, as in the guard of the default policy.
     """
@@ -184,7 +209,9 @@ def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, 
     if not s2.any():
         return None
     count, mean = ledger.count[opened][:, None], ledger.mean[opened]
-    centre, precision = _damped_centre(count, mean, s2)
+    # If one draw makes up most of a variance, larger ones may not have been seen yet.
+    blind = (s2 == 0) | (ledger.df[opened] < _BLIND)
+    centre, precision = _damped_centre(count, mean, np.where(blind & ~blind.all(), 0.0, s2))
     off = np.abs(mean - centre)
     doubt = np.where(precision > 0, 1 / np.sqrt(np.maximum(precision, np.finfo(float).tiny)), 0.0)
     # A mean so far from the others needs a larger variance than was seen. The guard of the default
@@ -192,17 +219,16 @@ def known_losses(plan: Plan, ledger: Ledger) -> tuple[NDArray[np.intp], Floats, 
     guarded, _, _ = shared_mean_guard(count[:, 0], mean, s2)
     needed = count * np.square(np.maximum(off - 2 * doubt, 0.0))
     needed = np.maximum(needed, np.where(guarded > s2, 4 * guarded, 0.0))
-    flat, raised = s2 == 0, needed > s2
+    raised = needed > s2
     variance = np.maximum(s2, needed)
     unseen = count * np.square(off + 0.8 * doubt)
-    weights = objective_weights(plan, ledger, ledger.variance)
-    total = np.where(flat, unseen, variance) @ weights
-    price = price_of(plan, ledger)[opened]
+    total = np.where(blind, np.maximum(unseen, variance), variance) @ weights
     df = ledger.df[opened].min(axis=1)
-    noise = np.where(flat.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
+    noise = np.where(blind.all(axis=1), 2.0, 2 / np.maximum(df, 1.0))
     noise = np.where(raised.any(axis=1), np.maximum(noise, 1.0), noise)
     fine = (total > 0) & np.isfinite(total)
-    return opened[fine], np.log(price[fine] * total[fine]), noise[fine]
+    # The log of a sample variance is too low by 1/df on average, half of its noise.
+    return opened[fine], np.log(total[fine]) + noise[fine] / 2, noise[fine]
 
 
 def _damped_centre(count: Floats, mean: Floats, s2: Floats) -> tuple[Floats, Floats]:

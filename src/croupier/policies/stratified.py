@@ -29,6 +29,7 @@ __all__ = [
     "MCUCB",
     "Proportional",
     "deviation_bound",
+    "most_behind",
     "published_bound",
     "shares_of_at_least",
     "shrunk_deviation",
@@ -140,7 +141,7 @@ def _start(plan: Plan) -> _State:
     return _State(plan, weights, _Epoch(0.0, none, none, none))
 
 
-def _most_behind(wanted: Floats, price: Floats, ledger: Ledger, pending: Floats) -> Choice:
+def most_behind(wanted: Floats, price: Floats, ledger: Ledger, pending: Floats) -> Choice:
     """Return the stratum that is most behind, if counts are to be like `wanted`."""
     T = ledger.count + pending
     arm = smallest(T / wanted)
@@ -227,10 +228,10 @@ class MCUCB:
         if epoch.end:
             return _next_planned(epoch, ledger, pending)
         if schedule_of(plan) is not None:  # the opening goes on, and the draws decide nothing
-            return _most_behind(w, price_of(plan, ledger), ledger, pending)
+            return most_behind(w, price_of(plan, ledger), ledger, pending)
         s = self._deviation(plan, w, ledger)
         price = price_of(plan, ledger)
-        return _most_behind(w * s / np.sqrt(price), price, ledger, pending)
+        return most_behind(w * s / np.sqrt(price), price, ledger, pending)
 
     def _deviation(self, plan: Plan, w: Floats, ledger: Ledger) -> Floats:
         """Return s+ of every stratum, (K,), of all components by their weights."""
@@ -273,7 +274,7 @@ class Proportional:
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if (first := opening(state.plan, ledger, pending)) is not None:
             return first
-        return _most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
+        return most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
 
     def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
         return state

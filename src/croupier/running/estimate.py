@@ -17,6 +17,7 @@ from croupier.data.plan import Batching, Clock, Plan
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
 from croupier.estimates.intervals import Interval
+from croupier.estimates.neighbour_weights import NeighbourWeights
 from croupier.policies import Policy, SmoothThompson, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
@@ -107,7 +108,7 @@ def estimate(
             way in which the run may stop.
         policy: How the budget is dealt: the name of a policy in `croupier.policies`, or a policy.
         combine: How the arms become one estimate: "guarded", "mean", "inverse-variance",
-            "settled", or a function of the ledger. For a `continuum`, "guarded" is "settled".
+            or a function of the ledger. For a `continuum`, "guarded" is "neighbours".
         objective: For vectors, the weight of each component's variance in the allocation. With
             ``log=True``, the weight of its relative variance.
         log: The arms return logs of draws (-inf for a draw of zero), or
@@ -172,7 +173,8 @@ def estimate(
     if isinstance(arms, Continuum):
         table = continuum_of(arms.settings)
         policy = SmoothThompson() if policy == "auto" else policy
-        combine = "settled" if combine == "guarded" else combine
+        if combine in ("guarded", NeighbourWeights.name):
+            combine = NeighbourWeights(arms.points)
     dealing = Dealing(policy, combine, objective, log, batch, keep_values, audit, names, table)
     return deal(named, settings, dealing)
 

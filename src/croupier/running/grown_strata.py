@@ -1,13 +1,13 @@
-"""Strata that grow: boxes that are split where this takes most from the error.
+"""Strata that grow: boxes that are halved where this takes most from the error.
 
 Carpentier and Munos (NIPS 2012, "Minimax number of strata for online stratified sampling") ask how
 fine strata should be. Here a pilot decides, by sample splitting: the boxes are grown on draws that
-are used for nothing else, so the estimate from new draws is unbiased, given the boxes.
+are used for nothing else (see `growing_boxes`), so the estimate from new draws is unbiased, given
+the boxes.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,22 +18,17 @@ import numpy as np
 from croupier.arms.base import Arm
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
+from croupier.running.growing_boxes import Box, grown_boxes, parts_of
 
 __all__ = ["Cell", "Grown", "grow", "marginals_of"]
 
-#: The pilot has this share of the draws, and at most so many.
-PILOT: Final = 0.08
+#: The pilot has at most this share of the draws, and at most so many.
+PILOT: Final = 0.16
 MOST: Final = 20_000
 
-#: A box is split into parts with at least this many pilot draws.
-_LEAST: Final = 10
-
-#: The pilot is drawn in this many rounds. Later rounds draw where a split can gain most.
-_ROUNDS: Final = 4
-
-#: There are at most this many boxes, and a split must take this share from the error.
-_BOXES: Final = 64
-_GAIN: Final = 0.003
+#: There is at most one box for this many pilot draws, and at most so many boxes.
+_PER_BOX: Final = 24
+_BOXES: Final = 128
 
 
 @dataclass(frozen=True)
@@ -118,29 +113,12 @@ class Cell:
 
 
 class Grown(NamedTuple):
-    """The strata, their weights, and the pilot draws that they took."""
+    """The strata, their weights, their best shares of the draws, and the draws of the pilot."""
 
     strata: tuple[Arm, ...]
     weights: tuple[float, ...]
+    shares: tuple[float, ...]
     pilot: int
-
-
-class _Box(NamedTuple):
-    """A box with its pilot draws: probabilities u and values y."""
-
-    low: Floats
-    high: Floats
-    u: Floats
-    y: Floats
-
-    @property
-    def part(self) -> float:
-        """Return w s: what the box adds to the standard error with the best allocation."""
-        return float(np.prod(self.high - self.low) * _deviation(self.y))
-
-
-def _deviation(y: Floats) -> float:
-    return float(y.std(ddof=1)) if len(y) > 1 else 0.0
 
 
 def grow(
@@ -148,36 +126,24 @@ def grow(
 ) -> Grown:
     """Grow strata for a function of points (size, d) on a product of distributions.
 
-    The best allocation to strata has the standard error sum w_k s_k/sqrt(n). Boxes are split, one
-    after the other, at the pilot draw and the coordinate that take most from this sum.
+    `pilot` is the number of draws that may be used. Fewer are used if there is little to gain. If
+    there is no clear gain at all, there is one stratum.
     """
     marginals = marginals_of(over)
     d = len(marginals)
     whole = Cell(function, marginals, (0.0,) * d, (1.0,) * d)
-    boxes = [_Box(np.zeros(d), np.ones(d), np.empty((0, d)), np.empty(0))]
-    each = max(pilot // _ROUNDS, 2 * _LEAST)
-    used = 0
-    for _ in range(_ROUNDS):
-        parts = np.array([box.part for box in boxes])
-        shares = parts / parts.sum() if parts.any() else np.full(len(boxes), 1 / len(boxes))
-        # A box that has not varied may not have seen what it has: half of a round goes by weight.
-        weights = np.array([np.prod(box.high - box.low) for box in boxes])
-        counts = np.rint(each * (shares + weights) / 2).astype(int)
-        boxes = [_drawn(whole, box, int(n), rng) for box, n in zip(boxes, counts, strict=True)]
-        used += int(counts.sum())
-        boxes = _split(boxes)
+    most = min(max(pilot // _PER_BOX, 2), _BOXES)
+    boxes, used = grown_boxes(lambda u: _values(whole, u), d, pilot, most, rng)
     return _strata(function, marginals, boxes, used)
 
 
-def _drawn(whole: Cell, box: _Box, size: int, rng: np.random.Generator) -> _Box:
-    if not size:
-        return box
-    u = box.low + (box.high - box.low) * rng.random((size, len(box.low)))
+def _values(whole: Cell, u: Floats) -> Floats:
+    """Return the function at the points of some probabilities, one finite number for each."""
     y = np.asarray(whole.at(u), float)
-    if y.shape != (size,):
+    if y.shape != (len(u),):
         raise ArmError(
-            f"returned the shape {y.shape} for {size} points: with splits='adaptive' the function "
-            "takes points of the shape (size, d) and returns one number for each",
+            f"returned the shape {y.shape} for {len(u)} points: with splits='adaptive' the "
+            "function takes points of the shape (size, d) and returns one number for each",
             arm="pilot",
             value=y.shape,
         )
@@ -185,66 +151,13 @@ def _drawn(whole: Cell, box: _Box, size: int, rng: np.random.Generator) -> _Box:
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
         at = [round(float(m(u[bad, j])), 6) for j, m in enumerate(whole.marginals)]
         raise ArmError(f"returned {y[bad]} at the point {at}", arm="pilot", value=float(y[bad]))
-    return box._replace(u=np.concatenate((box.u, u)), y=np.concatenate((box.y, y)))
-
-
-def _split(boxes: list[_Box]) -> list[_Box]:
-    """Split the boxes, the best split first, while it takes enough from the error."""
-    total = sum(box.part for box in boxes)
-    queue: list[tuple[float, int, _Box, tuple[_Box, _Box] | None]] = []
-    for number, box in enumerate(boxes):
-        gain, parts = _best_split(box)
-        heapq.heappush(queue, (-gain, number, box, parts))
-    number = len(boxes)
-    while len(queue) < _BOXES and queue[0][3] is not None and -queue[0][0] > _GAIN * total:
-        gain, _, _, parts = heapq.heappop(queue)
-        total += gain
-        assert parts is not None
-        for part in parts:
-            number += 1
-            better, halves = _best_split(part)
-            heapq.heappush(queue, (-better, number, part, halves))
-    return [box for _, _, box, _ in queue]
-
-
-def _best_split(box: _Box) -> tuple[float, tuple[_Box, _Box] | None]:
-    """Return what the best split of a box takes from the error, and its two parts."""
-    n = len(box.y)
-    if n < 2 * _LEAST or not np.ptp(box.y):
-        return 0.0, None
-    whole, best = box.part, (0.0, 0, 0.0)
-    weight = float(np.prod(box.high - box.low))
-    left = np.arange(_LEAST, n - _LEAST + 1)
-    for j in range(len(box.low)):
-        order = np.argsort(box.u[:, j])
-        u, y = box.u[order, j], box.y[order] - box.y.mean()
-        sums, squares = np.cumsum(y), np.cumsum(y * y)
-        cuts = (u[left - 1] + u[np.minimum(left, n - 1)]) / 2
-        share = (cuts - box.low[j]) / (box.high[j] - box.low[j])
-        parts = np.zeros(len(left))
-        for count, s1, s2, w in (
-            (left, sums[left - 1], squares[left - 1], share),
-            (n - left, sums[-1] - sums[left - 1], squares[-1] - squares[left - 1], 1 - share),
-        ):
-            variance = np.maximum(s2 - s1 * s1 / count, 0.0) / np.maximum(count - 1, 1)
-            parts += weight * w * np.sqrt(variance)
-        at = int(parts.argmin())
-        if whole - parts[at] > best[0]:
-            best = float(whole - parts[at]), j, float(cuts[at])
-    gain, j, cut = best
-    if not gain:
-        return 0.0, None
-    below = box.u[:, j] < cut
-    middle_high, middle_low = box.high.copy(), box.low.copy()
-    middle_high[j] = middle_low[j] = cut
-    lower = _Box(box.low, middle_high, box.u[below], box.y[below])
-    return gain, (lower, _Box(middle_low, box.high, box.u[~below], box.y[~below]))
+    return y
 
 
 def _strata(
     function: Callable[[Floats], Any],
     marginals: tuple[Callable[[Floats], Floats], ...],
-    boxes: list[_Box],
+    boxes: list[Box],
     used: int,
 ) -> Grown:
     boxes = sorted(boxes, key=lambda box: tuple(box.low.tolist()))
@@ -254,7 +167,9 @@ def _strata(
     ]
     arms = tuple([Arm(cell, name=_name(k, cell)) for k, cell in enumerate(cells)])
     weights = np.array([cell.weight for cell in cells])
-    return Grown(arms, tuple((weights / weights.sum()).tolist()), used)
+    parts = parts_of(boxes)
+    shares = tuple((parts / parts.sum()).tolist())
+    return Grown(arms, tuple((weights / weights.sum()).tolist()), shares, used)
 
 
 def _name(k: int, cell: Cell) -> str:

@@ -12,11 +12,11 @@ from croupier.checks import choice, count_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
-from croupier.policies import MCUCB, Policy, as_policy
+from croupier.policies import MCUCB, GivenShares, Policy, as_policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
-from croupier.running.grown_strata import MOST, PILOT, grow
+from croupier.running.grown_strata import MOST, PILOT, Grown, grow
 from croupier.running.settings import ArmOptions, split_options
 from croupier.seeds import POLICY, seed_from, stream
 from croupier.tables.strata import strata_of
@@ -34,7 +34,7 @@ def stratify(
     over: Sequence[Any] | None = None,
     splits: Literal["adaptive"] | None = None,
     pilot: int | None = None,
-    policy: str | Policy = MCUCB.name,
+    policy: str | Policy | None = None,
     **settings: Unpack[ArmOptions],
 ) -> Result:
     """Spend a budget on strata with known weights, most of it where it reduces the error most.
@@ -51,9 +51,13 @@ def stratify(
             pair (low, high) or a distribution of scipy.stats.
         splits: "adaptive" grows boxes on a pilot, which is used for nothing else (sample
             splitting), and then deals the rest of the draws to them. Carpentier and Munos 2012.
-        pilot: The draws of the pilot, 8 % of `draws` by default. The result does not count them.
+            Without a clear gain there is one stratum.
+        pilot: The most draws of the pilot, 16 % of `draws` by default. Fewer are used if there is
+            little to gain. The result does not count them.
         policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
             or your own policy. The other policies look for one best arm, which strata do not have.
+            By default "mc-ucb"; with ``splits="adaptive"`` the shares that the pilot found best,
+            `policies.GivenShares`.
         **settings: Budgets, tolerances and all other options of `estimate`, except `combine`.
 
     Returns:
@@ -75,7 +79,9 @@ def stratify(
         raise PlanError("strata are combined by their weights: leave combine out")
     if splits is not None or over is not None:
         choice("splits", splits, Literal["adaptive"])
-        strata, weights = _grown(strata, weights, over, pilot, settings)
+        grown = _grown(strata, weights, over, pilot, settings)
+        strata, weights = grown.strata, grown.weights
+        policy = GivenShares(grown.shares) if policy is None else policy
     elif pilot is not None:
         raise PlanError(f"pilot={pilot!r} is for splits='adaptive': leave it out")
     named = as_arms(strata)  # type: ignore[arg-type]
@@ -85,13 +91,12 @@ def stratify(
         raise PlanError(
             f"weights must have one entry per arm ({len(named)} in all), got {combiner.weights!r}"
         )
+    policy = MCUCB.name if policy is None else policy
     table = strata_of(combiner.weights, as_policy(policy))
     return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
 
 
-def _grown(
-    function: Any, weights: Any, over: Any, pilot: int | None, settings: Any
-) -> tuple[Sequence[Arm], Sequence[float]]:
+def _grown(function: Any, weights: Any, over: Any, pilot: int | None, settings: Any) -> Grown:
     """Grow the strata of a function, and take the draws of the pilot from the budget."""
     if not callable(function) or weights is not None or over is None:
         raise PlanError(
@@ -114,7 +119,7 @@ def _grown(
         settings["draws"] = int(draws) - grown.pilot
         if settings["draws"] < 4 * len(grown.strata):
             raise PlanError(f"the pilot of {grown.pilot} draws leaves too few of {draws!r} draws")
-    return grown.strata, grown.weights
+    return grown
 
 
 def _in_order(strata: Sequence[Arm], weights: Any) -> tuple[float, ...]:

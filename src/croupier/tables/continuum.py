@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Combiner, as_combiner
+from croupier.estimates.neighbour_weights import NeighbourWeights
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example
 from croupier.tables.independent import example_arms, kind_of_arms
@@ -23,6 +24,8 @@ def continuum_of(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _combiner(plan: Plan) -> Combiner:
+    if plan.combine == NeighbourWeights.name:
+        return NeighbourWeights(plan.settings["points"])
     return as_combiner(plan.combine)
 
 
@@ -30,7 +33,14 @@ def _example() -> Example:
     settings = {"box": {"spread": [0.0, 2.0]}, "points": [[0.0], [1.0], [2.0]]}
     policy = {"name": "smooth-thompson"}
     return Example(
-        Plan(("a", "b", "c"), 7, policy=policy, **continuum_of(settings)), example_arms()
+        Plan(
+            ("a", "b", "c"),
+            7,
+            policy=policy,
+            combine=NeighbourWeights.name,
+            **continuum_of(settings),
+        ),
+        example_arms(),
     )
 
 

@@ -30,6 +30,8 @@ def test_points_are_named_by_their_parameters() -> None:
     assert arms["drift=2"].name == "drift=2"
     with pytest.raises(KeyError, match="'drift=9' is not a point; the first is 'drift=0'"):
         arms.at("drift=9")
+    with pytest.raises(KeyError, match="'drift=9' is not a point"):  # outside of its box
+        arms["drift=9"]
 
 
 def test_whole_numbers_stay_whole_and_every_one_is_a_point() -> None:

@@ -17,7 +17,6 @@ from croupier.estimates.combiners import (
     mean,
     name_of,
     pool,
-    settled,
 )
 
 
@@ -176,14 +175,3 @@ def test_a_combiner_of_ones_own_is_used_and_named():
 def test_weights_that_do_not_sum_to_one_are_refused():
     with pytest.raises(PlanError, match="must sum to 1"):
         pool(ledger_of([1.0, 2.0]), lambda ledger: np.full((1, 1), 0.5))
-
-
-def test_settled_weights_leave_out_arms_that_were_left_early():
-    many, few, none = rng().normal(size=1000), rng(1).normal(size=40), np.empty(0)
-    ledger = ledger_of(many, few, rng(2).normal(size=60), none)
-    weights = settled(ledger).ravel()
-    assert weights[1] == weights[3] == 0
-    kept = guarded(ledger).ravel()[[0, 2]]
-    assert weights[[0, 2]] == pytest.approx(kept / kept.sum())
-    alike = ledger_of(*[rng(k).normal(size=3) for k in range(20)])  # nobody leads
-    assert settled(alike).ravel() == pytest.approx([1 / 20] * 20)

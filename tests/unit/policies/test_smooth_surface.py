@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from croupier.policies.smooth_surface import Surface, lengths_for
+from croupier.policies.smooth_surface import _LEVEL, _MISFIT, Surface, _kernel, lengths_for
 
 
 def test_the_surface_passes_through_exact_values_and_is_unsure_far_away() -> None:
@@ -50,3 +50,18 @@ def test_draws_have_the_mean_and_the_spread_of_the_posterior() -> None:
     alone, deviation = surface.roughly(at)
     np.testing.assert_allclose(alone, mean)
     np.testing.assert_allclose(deviation, np.sqrt(np.diag(covariance)), rtol=1e-6)
+
+
+def test_a_point_that_is_left_out_has_no_say_in_its_own_value() -> None:
+    rng = np.random.default_rng(7)
+    x, noise = rng.random((12, 2)), rng.uniform(0.05, 0.5, 12)
+    y = np.sin(3 * x[:, 0]) + rng.normal(0, np.sqrt(noise))
+    surface = Surface.fit(x, y, noise)
+    mean, deviation = surface.left_out()
+    rest = np.arange(12) != 4
+    covariance = surface.scale * _kernel(x[rest], x[rest], surface.lengths)
+    covariance[np.diag_indices(11)] += noise[rest] + _MISFIT
+    cross = surface.scale * _kernel(x[4:5], x[rest], surface.lengths)[0]
+    assert mean[4] == pytest.approx(cross @ np.linalg.solve(covariance, y[rest]))
+    left = surface.scale * (1 + _LEVEL) - cross @ np.linalg.solve(covariance, cross)
+    assert deviation[4] == pytest.approx(np.sqrt(left))
