@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,9 @@ class _Paths:
 
 @dataclass(frozen=True)
 class _Splitting:
+    #: A replication is a product of many fractions; the interval of `estimate` allows for its skew.
+    lognormal: ClassVar[bool] = True
+
     step: Callable[[np.random.Generator, Any], Any]
     start: Callable[[np.random.Generator, int], Any]
     level: Callable[[Any], Any]

@@ -105,24 +105,25 @@ def test_the_cost_is_the_number_of_steps() -> None:
     assert result.arms["splitting"].cost_per_draw > 20
 
 
-@quiet
-def test_it_can_be_mixed_with_plain_draws() -> None:
-    def plain(rng: np.random.Generator, size: int) -> Any:
-        x, hit = np.ones(size), np.zeros(size, bool)
-        going = np.ones(size, bool)
-        while going.any():
-            x[going] = event(rng, x[going])
-            hit |= x >= 4
-            going = (x > 0) & ~hit
-        return hit
+def plain(rng: np.random.Generator, size: int) -> cr.Draws:
+    """Simulate whole paths to 6; the cost is the number of steps."""
+    x, steps = np.ones(size), np.zeros(size)
+    while (going := (x > 0) & (x < 6)).any():
+        x[going] = event(rng, x[going])
+        steps += going
+    return cr.Draws(x >= 6, steps)
 
-    arms = {
-        "plain": plain,
-        "split": cr.splitting(event, first, waiting, 4, particles=50, name="split"),
-    }
-    result = cr.estimate(arms, draws=500, rng=7)
-    assert abs(result.value - overflow(4)) < 4 * result.stderr
-    assert result.arms["split"].share > 0.5
+
+@quiet
+def test_it_can_be_mixed_with_plain_draws_and_the_cheaper_arm_for_its_precision_is_drawn() -> None:
+    split = cr.splitting(event, first, waiting, 6, particles=50, name="split")
+    result = cr.estimate({"plain": plain, "split": split}, cost=200_000, rng=7)
+    exact = overflow(6)
+    assert abs(result.value - exact) < 4 * result.stderr
+    assert result.interval[0] < exact < result.interval[1]
+    assert result.arms["split"].cost_per_draw > 50 * result.arms["plain"].cost_per_draw
+    best = max(("plain", "split"), key=lambda name: result.arms[name].efficiency or 0)
+    assert result.arms[best].share > 0.6
 
 
 def test_states_may_be_vectors_with_the_time_in_them() -> None:
