@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from benchmarks.rare import lost_mode
-from benchmarks.rare_problems import FIRST, MORE, Problem
+from benchmarks.rare_pages import HOW
+from benchmarks.rare_problems import FIRST, MORE, Problem, rp55
 
 DOCS = Path(__file__).parents[3] / "docs"
 KNOWN = {
@@ -47,6 +49,27 @@ def test_a_reference_value_agrees_with_plain_draws_of_a_wider_normal(problem: Pr
     y = weight * (problem.g(x) < 0)
     error = y.std() / np.sqrt(len(y))
     assert abs(y.mean() - problem.value()) < 4.5 * error
+
+
+def test_the_values_of_three_more_problems_agree_with_conditional_draws() -> None:
+    """RP55 by plain draws; RP63 and RP77 by the exact probability given one variable."""
+    rng, problems = np.random.default_rng(7), {p.name: p for p in (*FIRST, *MORE)}
+    x = rng.uniform(-1, 1, (200_000, 2))
+    chi2, x3 = rng.chisquare(99, 200_000), rng.normal(4, 1, 200_000)
+    early = ndtr((x3 - 10) / np.sqrt(1.25))
+    drawn = {
+        "RP55": rp55(x) < 0,
+        "RP63": ndtr(4.5 - 0.1 * chi2),
+        "RP77": np.where(x3 <= 5, early, ndtr(-x3)),
+    }
+    for name, y in drawn.items():
+        error = y.std() / np.sqrt(len(y))
+        assert error < 0.03 * (value := problems[name].value())
+        assert abs(y.mean() - value) < 4 * error
+
+
+def test_the_page_says_how_each_value_was_computed() -> None:
+    assert set(HOW) == {p.name for p in (*FIRST, *MORE) if p.published is not None}
 
 
 def test_a_lost_mode_is_seen() -> None:
