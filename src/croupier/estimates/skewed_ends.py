@@ -65,6 +65,6 @@ def skewed_ends(
     m = interval.multiplier(pooled, confidence)
     z = interval.multiplier(pooled._replace(df=np.full_like(pooled.df, np.inf)), confidence)
     g = np.divide(third, r**3, out=np.zeros_like(r), where=r > 0)
-    shift = np.maximum(r * g * (2 * z * z + 1) / 6 - z * z * r * r / 2, 0.0)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # before an anytime interval has begun
+        shift = np.maximum(r * g * (2 * z * z + 1) / 6 - z * z * r * r / 2, 0.0)
         return np.exp(-m * r), np.exp(m * r + shift)

@@ -77,7 +77,8 @@ def splitting(
         raise PlanError(f"particles must be at least 2, got {particles}")
     steps = count_of("most_steps", most_steps)
     draw = _Splitting(step, start, level, wanted, many, steps, name)
-    return Arm(draw, name=name, bounds=(0.0, 1.0))
+    version = f"to {wanted:.15g} with {many} particles"  # a stored run notices a change
+    return Arm(draw, name=name, bounds=(0.0, 1.0), version=version)
 
 
 class _Paths:

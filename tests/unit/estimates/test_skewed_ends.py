@@ -92,6 +92,19 @@ def test_a_stored_run_keeps_its_interval(tmp_path: Path) -> None:
     assert again.interval == run(Products(0.5), 40, 7).interval
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_an_anytime_interval_is_infinite_before_it_begins_and_skewed_later() -> None:
+    early, late = (run(Products(0.3), draws, 7, anytime=True) for draws in (5, 300))
+    assert early.interval == (0.0, 1.0)
+    assert late.interval[1] - late.value > late.value - late.interval[0]
+
+
+def test_merged_runs_have_a_skewed_interval() -> None:
+    merged = cr.merge([run(Products(0.5), 20, seed) for seed in (1, 2)])
+    low, high = merged.interval
+    assert high - merged.value > 1.2 * (merged.value - low)
+
+
 def test_beside_an_arm_that_dominates_the_interval_is_almost_symmetric() -> None:
     def fine(rng: np.random.Generator, size: int) -> Any:
         return 1e-9 * (1 + 0.01 * rng.standard_normal(size))

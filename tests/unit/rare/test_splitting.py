@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,17 @@ def test_states_may_be_vectors_with_the_time_in_them() -> None:
 
     exact = (math.comb(10, 9) + 2 * math.comb(10, 10)) / 2**10  # the reflection principle
     check(cr.splitting(step, start, level, 8, particles=50), exact, 400, 0.05)
+
+
+@quiet
+def test_a_stored_run_to_another_level_is_refused(tmp_path: Path) -> None:
+    def run(target: int) -> cr.Result:
+        arm = cr.splitting(event, first, waiting, target, particles=20)
+        return cr.estimate([arm], draws=5, rng=7, store=tmp_path / "run.db")
+
+    run(4)
+    with pytest.raises(cr.CroupierError, match="version"):
+        run(5)
 
 
 def test_a_path_that_never_ends_is_an_error() -> None:
