@@ -25,6 +25,10 @@ MISSING = """openturns is not installed. `make bench-rare` installs it with crou
 virtual environment. To do it by hand:
     pip install -c constraints.txt -e . -r benchmarks/rare.txt"""
 
+#: A run of OpenTURNS that takes more seconds of processor time is stopped.
+LONGEST = 30.0
+TOO_LONG = f"stopped after {LONGEST:.0f} s"
+
 
 def openturns(name: str, problem: Problem, calls: list[int], space: Space, seed: int) -> Found:
     """Run an algorithm of OpenTURNS with its default settings and a limit for the variation."""
@@ -36,7 +40,11 @@ def openturns(name: str, problem: Problem, calls: list[int], space: Space, seed:
     ot.Log.Show(ot.Log.NONE)
     failing: list[Any] = []
 
+    began = time.process_time()
+
     def many(points: Any) -> Any:
+        if time.process_time() - began > LONGEST:
+            raise RuntimeError(TOO_LONG)
         z = np.asarray(points)
         g = np.asarray(problem.g(space.to_user(z)), float)
         calls.append(len(z))
@@ -102,6 +110,7 @@ def _design_point(ot: Any, event: Any, d: int, seed: int) -> Any:
 
 #: What the errors of OpenTURNS mean, by a part of their text.
 REASONS = {
+    TOO_LONG: TOO_LONG,
     "maximum calls number": "no convergence",
     "gradient of the level function is zero": "g has no slope",
     "not on the limit state": "ends beside the limit state",
