@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 
 from benchmarks import report
 
@@ -69,7 +69,7 @@ def methods() -> Table:
 
 def _cell(row: dict[str, str]) -> str:
     if row["raised"] == row["runs"]:
-        return f"{row['reason']} ({row['runs']} runs)"
+        return f"{row['reason'] or 'error'} ({row['runs']} runs)"
     reached = row["reached"] == "" or 2 * int(row["reached"]) >= int(row["runs"])
     return _numbers(row["calls"] if reached else f">{row['calls']}", row, row["runs"])
 
@@ -106,20 +106,19 @@ def _summary(found: list[dict[str, str]], own: dict[str, dict[str, str]]) -> lis
         if row["raised"] != row["runs"]
     ]
     with_modes = [row for row in found if row["modes missed"] != ""]
-    lost = sum(int(row["modes missed"]) for row in with_modes)
-    of = sum(int(row["runs"]) for row in with_modes)
     return [
         str(len(found)),
         str(runs),
         f"{geometric_mean(calls):.2f}",
-        *(_percent(sum(int(row[k]) for row in found), runs) for k in ("misses", "silent misses")),
-        f"{lost} of {of}",
+        *(_mean_share(found, k) for k in ("misses", "silent misses")),
+        _mean_share(with_modes, "modes missed"),
         str(raised),
     ]
 
 
-def _percent(count: int, total: int) -> str:
-    return f"{count} ({100 * count / total:.1f} %)"
+def _mean_share(found: list[dict[str, str]], column: str) -> str:
+    """Return the share of runs, where every problem counts the same: it has 1 to 60 runs."""
+    return f"{100 * fmean(int(row[column]) / int(row['runs']) for row in found):.1f} %"
 
 
 def prototype() -> Table:
