@@ -538,7 +538,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "rare-summary": lambda: _table(*rare_pages.summary()),
     "rare-gradient": lambda: _table(*rare_pages.gradient()),
     "rare-calls": lambda: _table(*rare_pages.calls()),
-    "rare-splitting": lambda: _table(*rare_pages.replications("splitting")),
+    "rare-splitting": lambda: _table(*rare_pages.splitting()),
     "rare-plain-hits": lambda: _table(*rare_pages.replications("0 or 1")),
     "rare-few-hits": lambda: _table(*rare_pages.replications("cr.probability")),
 }

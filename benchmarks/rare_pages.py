@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from statistics import geometric_mean
+from statistics import fmean, geometric_mean
 
 from benchmarks import report
 
@@ -29,19 +29,38 @@ def problems() -> Table:
     return header, [[row.get(name) or "-" for name in names] for row in report.read("rare")]
 
 
+#: How `benchmarks/rare_problems.py` computes the values that differ from published ones.
+HOW = {
+    "RP22": "integral over (x1 - x2)/√2",
+    "RP25": "integral over x1 of the part of x2 between two curves",
+    "RP31": "integral over x1",
+    "RP35": "integral over x1",
+    "RP57": "integral over x1 of the part of x2 in two sets (`_rp57_value`)",
+    "RP75": "integral over x1, twice for the two signs",
+    "RP89": "integral over x1",
+    "RP107": "closed form: Φ(-5)",
+    "RP111": "integral over x1, four times for the four corners",
+    "RP63": "integral over the chi-squared sum of x2, ..., x100 (`_rp63_value`)",
+    "RP54": "closed form: the gamma distribution of a sum of 20 exponentials",
+    "RP55": "closed form: x1 - x2 is triangular (`_rp55_value`; its edges are roots)",
+    "RP77": "integral over x3 (`_rp77_value`)",
+}
+
+
 def published() -> Table:
     """Return the published values that differ from the computed ones."""
-    header = ("problem", "published", "by quadrature or closed form")
+    header = ("problem", "published", "computed", "how")
     rows = [row for row in report.read("rare") if row["published"]]
-    return header, [[row["problem"], row["published"], row["value"]] for row in rows]
+    names = ("problem", "published", "value")
+    return header, [[*(row[name] for name in names), HOW[row["problem"]]] for row in rows]
 
 
 def methods() -> Table:
-    """Return calls and missed intervals of every method on every problem."""
+    """Return calls, missed intervals and lost modes of every method on every problem."""
     found = {(row["problem"], row["method"]): row for row in report.read("rare-methods")}
     rows = []
     for own in report.read("rare"):
-        cells = [f"{own['calls']} ({own['misses']} of {own['seeds']})"]
+        cells = [_numbers(own["calls"], own, own["seeds"])]
         for method in METHODS:
             row = found.get((own["problem"], method))
             cells.append("not run" if row is None else _cell(row))
@@ -51,8 +70,15 @@ def methods() -> Table:
 
 def _cell(row: dict[str, str]) -> str:
     if row["raised"] == row["runs"]:
-        return "error"
-    return f"{row['calls']} ({row['misses']} of {row['runs']})"
+        return f"{row['reason'] or 'error'} ({row['runs']} runs)"
+    reached = row["reached"] == "" or 2 * int(row["reached"]) >= int(row["runs"])
+    return _numbers(row["calls"] if reached else f">{row['calls']}", row, row["runs"])
+
+
+def _numbers(calls: str, row: dict[str, str], runs: str) -> str:
+    return (
+        f"{calls} ({row['misses']}/{row['silent misses']}/{row['modes missed'] or '-'} of {runs})"
+    )
 
 
 def summary() -> Table:
@@ -81,20 +107,19 @@ def _summary(found: list[dict[str, str]], own: dict[str, dict[str, str]]) -> lis
         if row["raised"] != row["runs"]
     ]
     with_modes = [row for row in found if row["modes missed"] != ""]
-    lost = sum(int(row["modes missed"]) for row in with_modes)
-    of = sum(int(row["runs"]) for row in with_modes)
     return [
         str(len(found)),
         str(runs),
         f"{geometric_mean(calls):.2f}",
-        *(_percent(sum(int(row[k]) for row in found), runs) for k in ("misses", "silent misses")),
-        f"{lost} of {of}",
+        *(_mean_share(found, k) for k in ("misses", "silent misses")),
+        _mean_share(with_modes, "modes missed"),
         str(raised),
     ]
 
 
-def _percent(count: int, total: int) -> str:
-    return f"{count} ({100 * count / total:.1f} %)"
+def _mean_share(found: list[dict[str, str]], column: str) -> str:
+    """Return the share of runs, where every problem counts the same: it has 1 to 60 runs."""
+    return f"{100 * fmean(int(row[column]) / int(row['runs']) for row in found):.1f} %"
 
 
 def prototype() -> Table:
@@ -142,3 +167,12 @@ def replications(what: str) -> Table:
         [row["case"], row["runs"], f"{row['coverage']} ± {row['error']}", row["z"]] for row in rows
     ]
     return ("case", "runs", "coverage at 95 %", "z of the mean"), cells
+
+
+def splitting() -> Table:
+    """Return coverage and bias of splitting, and how many runs warned of few replications."""
+    rows = [row for row in report.read("rare-replications") if row["what"] == "splitting"]
+    header, cells = replications("splitting")
+    return (*header, "warned"), [
+        [*cell, row["warned"]] for cell, row in zip(cells, rows, strict=True)
+    ]

@@ -34,15 +34,18 @@ class Found(NamedTuple):
 
 def importance(g: G, calls: list[int], mixture: Frozen, rng: np.random.Generator) -> Found:
     """Draw from a fixed mixture until the standard error is 5 %."""
-    y, points = np.empty(0), []
+    n, total, squares = 0, 0.0, 0.0
+    points = []
     while True:
         own = rng.choice(len(mixture.shares), 500, p=mixture.shares)
         parts = [mixture.components[k].sample(rng, int((own == k).sum())) for k in np.unique(own)]
         z = np.concatenate(parts)
         fails = g(z) < 0
-        y = np.concatenate((y, np.exp(log_normal(z) - mixture.logpdf(z)) * fails))
+        y = np.exp(log_normal(z) - mixture.logpdf(z)) * fails
+        n, total, squares = n + len(y), total + float(y.sum()), squares + float(y @ y)
         points.append(z[fails])
-        value, stderr = float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y))
+        value = total / n
+        stderr = math.sqrt(max(squares / n - value * value, 0.0) / (n - 1))
         reached = value > 0 and stderr <= COV * value
         if reached or sum(calls) >= MOST:
             return Found(value, stderr, np.concatenate(points), not reached)

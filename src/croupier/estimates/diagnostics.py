@@ -17,6 +17,7 @@ from croupier.data.log_scale import EMPTY
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import normal_quantile
+from croupier.estimates.skewed_ends import least_df
 
 __all__ = ["agreement", "unnoticed", "warnings_of"]
 
@@ -118,7 +119,7 @@ def warnings_of(
         warnings.append(_nothing_varies(plan, ledger, pooled))
     if exact:
         known = known[:0]
-    if known.size and (least := known.min()) < FEW:
+    if known.size and (least := known.min()) < least_df(plan, pooled):
         warnings.append(
             f"the error bar rests on {least:.0f} effective degrees of freedom "
             "and may be too short: draw more"

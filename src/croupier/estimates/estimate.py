@@ -18,6 +18,7 @@ from croupier.estimates.bet_sums import told_in
 from croupier.estimates.combiners import Combiner, Pooled, pool
 from croupier.estimates.exact_ends import clopper_pearson, never_varied, range_of_target
 from croupier.estimates.intervals import FixedSize, Guaranteed, Interval, half_width
+from croupier.estimates.skewed_ends import skewed_ends
 
 __all__ = ["BetsLookBack", "Ends", "Estimate", "Grounds", "estimate_of", "look_back", "shaped",
            "stderr_of"]  # fmt: skip
@@ -68,9 +69,14 @@ class Grounds(NamedTuple):
         if self.pooled.few is not None:
             low, high = self.pooled.few.ends(ends.low, ends.high, confidence)
             return Ends.around(value, low, high, interval.name)
-        if self.ledger is None or not any(self.plan.bounds):
+        if self.ledger is None:
             return ends
-        return self._within_bounds(ends, value, confidence)
+        skewed = skewed_ends(self.plan, self.ledger, self.pooled, interval, confidence)
+        if skewed is not None:
+            known = (value > 0) & np.isfinite(half)
+            low, high = np.where(known, np.multiply(skewed, value), (ends.low, ends.high))
+            ends = Ends.around(value, low, high, interval.name)
+        return self._within_bounds(ends, value, confidence) if any(self.plan.bounds) else ends
 
     def _within_bounds(self, ends: Ends, value: Floats, confidence: float) -> Ends:
         """Use the bounds of the draws: exact ends where they are known, none beyond the bounds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,13 @@ from croupier.errors import ArmError, PlanError
 
 __all__ = ["splitting"]
 
+#: At least this share of the paths of a replication is replaced at once. More would cost precision
+#: (5 % of the variance at 0.1), fewer would be simulated one by one.
+_REPLACED: Final = 0.1
+
+#: About this many paths are simulated together, of several replications.
+_TOGETHER: Final = 4096
+
 
 def splitting(
     step: Callable[[np.random.Generator, Any], Any],
@@ -23,17 +30,17 @@ def splitting(
     level: Callable[[Any], Any],
     target: float,
     *,
-    particles: int = 100,
+    particles: int = 400,
     most_steps: int = 100_000,
     name: str = "splitting",
 ) -> Arm:
     """Return an arm for the probability that a simulation reaches a level before it ends.
 
     Adaptive multilevel splitting (Cérou and Guyader 2007), in the form that is unbiased for steps
-    of any kind (Bréhier, Gazeau, Goudenège, Lelièvre and Rousset 2016, algorithm 2). The paths with
-    the lowest maximum are replaced by copies of others, which are simulated again from where they
-    first passed that level. One draw is one replication with many particles. Its cost is the number
-    of simulated steps, for `cost=`.
+    of any kind (Bréhier, Gazeau, Goudenège, Lelièvre and Rousset 2016, algorithm 2). The tenth of
+    the paths with the lowest maximum, and all paths level with them, are replaced by copies of
+    others, which are simulated again from where they first passed that level. One draw is one
+    replication with many particles. Its cost is the number of simulated steps, for `cost=`.
 
     Args:
         step: Moves states (n, ...) one step ahead: ``step(rng, states) -> states``. The next state
@@ -69,95 +76,137 @@ def splitting(
     if many < 2:
         raise PlanError(f"particles must be at least 2, got {particles}")
     steps = count_of("most_steps", most_steps)
-    return Arm(_Splitting(step, start, level, wanted, many, steps), name=name, bounds=(0.0, 1.0))
+    draw = _Splitting(step, start, level, wanted, many, steps, name)
+    version = f"to {wanted:.15g} with {many} particles"  # a stored run notices a change
+    return Arm(draw, name=name, bounds=(0.0, 1.0), version=version)
 
 
 class _Paths:
-    """Paths of a replication: for each, the states at which its level was higher than before."""
+    """Many paths: for each, the states at which its level was higher than before.
 
-    def __init__(self, particles: int) -> None:
-        self.levels: list[list[float]] = [[] for _ in range(particles)]
-        self.states: list[list[Any]] = [[] for _ in range(particles)]
+    Row i of `levels` and `states` belongs to path i; its first `count[i]` entries are used, and
+    their levels grow. `highest` is the level of the last one, -inf before the first.
+    """
 
-    @property
-    def highest(self) -> Floats:
-        return np.array([levels[-1] if levels else -np.inf for levels in self.levels])
+    def __init__(self, states: Any) -> None:
+        many = len(states)
+        self.highest = np.full(many, -np.inf)
+        self.steps = np.zeros(many)
+        self.count = np.zeros(many, np.intp)
+        self.levels = np.empty((many, 16))
+        self.states = np.empty((many, 16, *states.shape[1:]), states.dtype)
 
     def record(self, which: NDArray[np.intp], levels: Floats, states: Any) -> None:
         """Add states to the paths whose level is higher than ever before."""
-        for i, reached, state in zip(which, levels, states, strict=True):
-            if not self.levels[i] or reached > self.levels[i][-1]:
-                self.levels[i].append(float(reached))
-                self.states[i].append(state)
+        higher = levels > self.highest[which]
+        which, levels, states = which[higher], levels[higher], states[higher]
+        if not len(which):
+            return
+        if states.dtype != self.states.dtype:
+            self.states = self.states.astype(np.promote_types(states.dtype, self.states.dtype))
+        place = self.count[which]
+        if place.max() == self.levels.shape[1]:
+            self.levels = np.concatenate((self.levels, np.empty_like(self.levels)), axis=1)
+            self.states = np.concatenate((self.states, np.empty_like(self.states)), axis=1)
+        self.levels[which, place] = self.highest[which] = levels
+        self.states[which, place] = states
+        self.count[which] += 1
 
-    def copy_up_to(self, i: int, other: int, passed: float) -> None:
-        """Make path i the beginning of another path, up to where that first passed a level."""
-        first = next(k for k, reached in enumerate(self.levels[other]) if reached > passed)
-        self.levels[i] = self.levels[other][: first + 1]
-        self.states[i] = self.states[other][: first + 1]
+    def branch(self, which: NDArray[np.intp], others: NDArray[np.intp], passed: Floats) -> Any:
+        """Start paths again where others first passed a level, and return these states.
+
+        What came before will not be needed: levels that paths have to pass only grow.
+        """
+        used = np.arange(self.levels.shape[1]) < self.count[others, None]
+        first = ((self.levels[others] <= passed[:, None]) & used).sum(axis=1)
+        states = self.states[others, first]
+        self.levels[which, 0] = self.highest[which] = self.levels[others, first]
+        self.states[which, 0] = states
+        self.count[which] = 1
+        return states
 
 
 @dataclass(frozen=True)
 class _Splitting:
+    #: A replication is a product of many fractions; the interval of `estimate` allows for its skew.
+    lognormal: ClassVar[bool] = True
+
     step: Callable[[np.random.Generator, Any], Any]
     start: Callable[[np.random.Generator, int], Any]
     level: Callable[[Any], Any]
     target: float
     particles: int
     most_steps: int
+    name: str
 
     def __call__(self, rng: np.random.Generator, size: int) -> Draws:
         """Return `size` replications, with the number of steps that each has simulated."""
-        made = [self._replication(rng) for _ in range(size)]
-        values, costs = np.array(made, float).T
-        return Draws(values, costs)
+        at_once = max(1, _TOGETHER // self.particles)
+        parts = [min(at_once, size - made) for made in range(0, size, at_once)]
+        values, costs = zip(*(self._replications(rng, part) for part in parts), strict=True)
+        return Draws(np.concatenate(values), np.concatenate(costs))
 
-    def _replication(self, rng: np.random.Generator) -> tuple[float, int]:
-        N = self.particles
-        states = np.array(self.start(rng, N))
-        if states.shape[:1] != (N,):
-            message = f"start was asked for {N} states and returned the shape {states.shape}"
-            raise ArmError(message, arm="splitting", value=states)
-        paths, everyone = _Paths(N), np.arange(N)
-        steps = self._run(rng, paths, everyone, states)
-        estimate = 1.0
+    def _replications(self, rng: np.random.Generator, many: int) -> tuple[Floats, Floats]:
+        """Return the estimates of independent replications, and their steps.
+
+        Row r of `highest` has the paths of replication r. Paths up to the kth lowest maximum Z, and
+        all that are level with it, are replaced: the estimate stays unbiased if levels tie.
+        """
+        N, k = self.particles, max(1, int(_REPLACED * self.particles))
+        paths = self._first_paths(rng, many * N)
+        highest = paths.highest.reshape(many, N)  # a view: it follows the paths
+        estimate, rows = np.ones(many), np.arange(many)
         while True:
-            highest = paths.highest
-            lowest = float(highest.min())
-            if lowest >= self.target:
+            Z = np.partition(highest[rows], k - 1, axis=1)[:, k - 1]
+            unfinished = self.target > Z
+            rows, Z = rows[unfinished], Z[unfinished]
+            low = highest[rows] <= Z[:, None]
+            alive = N - low.sum(axis=1)
+            estimate[rows] *= alive / N
+            rows, Z, low, alive = (each[alive > 0] for each in (rows, Z, low, alive))
+            if not len(rows):
                 break
-            killed = np.flatnonzero(highest <= lowest)
-            alive = np.flatnonzero(highest > lowest)
-            if not len(alive):
-                return 0.0, steps
-            estimate *= len(alive) / N
-            for i, other in zip(killed, rng.choice(alive, len(killed)), strict=True):
-                paths.copy_up_to(int(i), int(other), lowest)
-            again = np.array([paths.states[i][-1] for i in killed])
-            steps += self._run(rng, paths, killed, again)
-        return estimate, steps
+            row, column = low.nonzero()
+            rank = (rng.random(len(row)) * alive[row]).astype(np.intp)
+            other = np.argsort(low, axis=1, kind="stable")[row, rank]  # those alive come first
+            killed = rows[row] * N + column
+            states = paths.branch(killed, rows[row] * N + other, Z[row])
+            self._run(rng, paths, killed, states)
+        estimate *= (highest >= self.target).mean(axis=1)
+        return estimate, np.maximum(paths.steps.reshape(many, N).sum(axis=1), 1.0)
+
+    def _first_paths(self, rng: np.random.Generator, many: int) -> _Paths:
+        states = np.array(self.start(rng, many))
+        if states.shape[:1] != (many,):
+            message = f"start was asked for {many} states and returned the shape {states.shape}"
+            raise ArmError(message, arm=self.name, value=states)
+        paths, everyone = _Paths(states), np.arange(many)
+        paths.record(everyone, self._levels(states), states)
+        self._run(rng, paths, everyone, states)
+        return paths
 
     def _run(
         self, rng: np.random.Generator, paths: _Paths, which: NDArray[np.intp], states: Any
-    ) -> int:
+    ) -> None:
         """Simulate paths from these states until each has ended or has reached the target."""
-        steps = 0
+        levels = paths.highest[which]
         for _ in range(self.most_steps):
+            going = (levels > -np.inf) & (levels < self.target)
+            if not going.all():
+                which, states = which[going], states[going]
+            if not len(which):
+                return
+            before, states = states.shape, np.asarray(self.step(rng, states))
+            if states.shape != before:
+                message = f"step was given states of the shape {before} and returned {states.shape}"
+                raise ArmError(message, arm=self.name, value=states)
             levels = self._levels(states)
-            over = np.isneginf(levels)
-            paths.record(which[~over], levels[~over], states[~over])
-            going = ~over & (levels < self.target)
-            if not going.any():
-                return max(steps, 1)
-            which, states = which[going], np.array(self.step(rng, states[going]))
-            if len(states) != len(which):
-                message = f"step was given {len(which)} states and returned {len(states)}"
-                raise ArmError(message, arm="splitting", value=states)
-            steps += len(which)
+            paths.steps[which] += 1
+            paths.record(which, levels, states)
         raise ArmError(
             f"a path did not end in most_steps={self.most_steps} steps: level must return -inf "
             "where the simulation ends",
-            arm="splitting",
+            arm=self.name,
         )
 
     def _levels(self, states: Any) -> Floats:
@@ -166,7 +215,7 @@ class _Splitting:
             raise ArmError(
                 f"level must return one number for each of {len(states)} states, not NaN; it "
                 f"returned the shape {levels.shape}",
-                arm="splitting",
+                arm=self.name,
                 value=levels,
             )
         return levels

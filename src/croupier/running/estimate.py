@@ -18,6 +18,7 @@ from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
 from croupier.estimates.intervals import Interval
 from croupier.estimates.neighbour_weights import NeighbourWeights
+from croupier.estimates.skewed_ends import LOGNORMAL
 from croupier.policies import Policy, SmoothThompson, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
@@ -210,7 +211,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
         log=dealing.log,
         audit=usual if dealing.audit is None else dealing.audit,
         components=dealing.names,
-        **(dealing.table or {}),
+        **_table(arms, dealing),
     )
     learners = {str(arm.name): arm.learner for arm in arms if arm.learner is not None}
 
@@ -218,6 +219,15 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
         return IndependentArms(plan, interval, policy=policy, combiner=combiner, learners=learners)
 
     return _with_blind_spots(conduct(make, plan, arms, settings, staff), arms)
+
+
+def _table(arms: Sequence[Arm], dealing: Dealing) -> Mapping[str, Any]:
+    """Return the table of a plan; its settings name the arms whose draws are about lognormal."""
+    table = dealing.table or {}
+    lognormal = [arm.name for arm in arms if getattr(arm.draw, "lognormal", False)]
+    if not lognormal or "settings" in table or dealing.log:
+        return table
+    return {**table, "settings": {LOGNORMAL: lognormal}}
 
 
 def _with_blind_spots(result: Result, arms: Sequence[Arm]) -> Result:
