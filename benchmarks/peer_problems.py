@@ -1,7 +1,7 @@
 """Integrals over the unit cube with known values: what `make bench-integrate` and the peers play.
 
-The `first` 31 are those that the race of nets was built on: the six families of Genz in 2, 5, 10 and
-20 dimensions, and seven others. The ten that follow (`later`) came later. Choices were made while
+The race of nets was built on the `first` 31: the six families of Genz in 2, 5, 10 and 20
+dimensions, and seven others. The ten that follow (`later`) came later. Choices were made while
 looking at them too, so they are no clean test: this is what `held_out_problems` is for.
 """
 
@@ -245,7 +245,9 @@ def later() -> list[Problem]:
         return Problem(f"periodic {d}", d, f, float(np.i0(1.0)) ** d, group="later")
 
     def log_peak(d: int) -> Problem:
-        return Problem(f"logarithm {d}", d, lambda x: -np.log(x).sum(axis=1) / d, 1.0, group="later")
+        return Problem(
+            f"logarithm {d}", d, lambda x: -np.log(x).sum(axis=1) / d, 1.0, group="later"
+        )
 
     def student(d: int) -> Problem:
         def f(u: Array) -> Array:
