@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import croupier as cr
-from benchmarks import pages, report
+from benchmarks import pages, peer_picture, report
 from benchmarks.held_out_problems import held_out
 from benchmarks.peer_problems import Problem, problems
-from benchmarks.peer_ratios import ratios
+from benchmarks.peer_ratios import HELD_OUT, SEEN, ratios
 
 #: No method makes more evaluations than this.
 MOST = 2**22
@@ -225,8 +225,10 @@ def main() -> None:
             report.write("peers", rows, KEY)
             report.show(f"{problem.name}, rtol {rtol:g}", rows)
     for rtol in TOLERANCES:
-        if table := ratios(report.read("peers"), f"{rtol:g}"):
-            report.show("croupier relative to each method (geometric means)", table)
+        for groups in (SEEN, HELD_OUT):
+            if table := ratios(report.read("peers"), f"{rtol:g}", groups):
+                report.show(f"croupier relative to each method, {' and '.join(groups)}", table)
+    peer_picture.main()
     pages.main()
 
 

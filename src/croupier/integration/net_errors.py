@@ -23,7 +23,7 @@ _LEVELS: Final = 3
 
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 _USUAL: Final = 1.5
-_INFORMATION: Final = 4.0
+_INFORMATION: Final = 8.0
 _LEAST, _MOST = 1.0, 3.0
 
 #: The extrapolated variance counts like this many degrees of freedom if all levels are known. Its

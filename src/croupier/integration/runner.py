@@ -33,8 +33,8 @@ ZEROS: Final = 2**16
 #: Values that differ by less are alike: this is rounding.
 _ROUNDING: Final = 1e-14
 
-#: The error of a constant, as if f differed by as much as its value in 1.5/points of the domain.
-_UNSEEN: Final = 1.5
+#: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
+_UNSEEN: Final = 1.4
 
 
 class Model(NamedTuple):
