@@ -24,7 +24,7 @@ from benchmarks.peer_problems import Problem, problems
 from benchmarks.peers import Counted, load
 
 #: No path is longer.
-MOST = 2**17
+MOST = 2**16
 TARGETS = (1e-2, 1e-3, 1e-4)
 KEY = ("problem", "method", "rtol")
 
