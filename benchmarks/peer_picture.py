@@ -31,14 +31,14 @@ def main() -> None:
                 if solved and ratio < 100:  # the others stopped at a wrong value
                     panel.plot(ratio, order.index(name), MARKS[names[name]], color=f"C{k}",
                                fillstyle="none" if off else "full", markersize=5)  # fmt: skip
-            panel.plot([], [], "o", color=f"C{k}", label=method)
+            panel.plot([], [], "o", color=f"C{k}", label=method if rtol == "0.01" else None)
         panel.axvline(1, color="black", linewidth=0.8)
         panel.set_xscale("log")
         panel.set_xlabel(f"croupier's evaluations / theirs, rtol {rtol}")
         panel.grid(axis="y", linewidth=0.3)
     panels[0].set_yticks(range(len(order)), order, fontsize=8)
-    panels[0].invert_yaxis()
-    panels[0].legend(fontsize=8, loc="lower left")
+    panels[0].set_ylim(len(order) - 0.5, -0.5)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=len(PEERS))
     figure.suptitle(
         "Left of 1, croupier needs less. Squares and diamonds: later and held-out problems. Open: "
         "the median error\nof the other method is above the tolerance. Problems that one of both "

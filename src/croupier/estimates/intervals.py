@@ -163,9 +163,9 @@ _CHOSEN: Final = 0.8
 class StudentNets:
     """For the mean of the best of some groups of independent nets: t + 0.8 z/sqrt(df).
 
-    t is Student's quantile with the df of their variance. The second term allows for a choice: the group leads,
-    or the run stops, where the error happens to look small. It assumes that the means of the nets
-    are about normal.
+    t is Student's quantile with the df of their variance. The second term allows for a choice: the
+    group leads, or the run stops, where the error happens to look small. It assumes that the means
+    of the nets are about normal.
     """
 
     name = "student-nets"
