@@ -257,7 +257,7 @@ def _importance_tuned() -> str:
     return _table(header, rows)
 
 
-def _peers() -> str:
+def _peers(groups: tuple[str, ...]) -> str:
     """Return croupier's evaluations and CPU time relative to every method, by tolerance."""
     rows = [
         [
@@ -267,11 +267,30 @@ def _peers() -> str:
             row["solved"],
             *(f"{row[c]:.2f}" for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
         ]
-        for rtol in ("0.01", "0.001")
-        for row in peer_ratios.ratios(report.read("peers"), rtol)
+        for rtol in ("0.01", "0.001", "0.0001")
+        for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
     ]
     header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
               "CPU time at 1 µs", "covered"]  # fmt: skip
+    return _table(header, rows)
+
+
+def _true_peers() -> str:
+    """Return croupier's evaluations to a true error, relative to every method."""
+    both = {
+        name: {
+            (row["method"], row["rtol"]): row
+            for row in peer_ratios.true_ratios(report.read("peer-true-errors"), groups)
+        }
+        for name, groups in (("seen", peer_ratios.SEEN), ("held out", peer_ratios.HELD_OUT))
+    }
+    rows = []
+    for key, row in both["seen"].items():
+        other = both["held out"].get(key)
+        cells = [str(row["problems"]), f"{row['evaluations']:.2f}", f"{row['most']:.2f}"]
+        cells += [str(other["problems"]), f"{other['evaluations']:.2f}"] if other else ["0", ""]
+        rows.append([*key, *cells])
+    header = ["method", "true error", "problems", "evaluations", "most", "held out", "evaluations"]
     return _table(header, rows)
 
 
@@ -517,7 +536,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "simulator-ahead": _simulator_ahead,
     "importance": _importance,
     "importance-tuned": _importance_tuned,
-    "peers": _peers,
+    "peers": lambda: _peers(peer_ratios.SEEN),
+    "peers-held-out": lambda: _peers(peer_ratios.HELD_OUT),
+    "peers-true": _true_peers,
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),

@@ -5,14 +5,21 @@ from __future__ import annotations
 import math
 from typing import Any
 
+#: The problems that choices were made on, and those that only judge.
+SEEN = ("first", "later")
+HELD_OUT = ("held out",)
 
-def ratios(rows: list[dict[str, str]], rtol: str) -> list[dict[str, Any]]:
+
+def ratios(
+    rows: list[dict[str, str]], rtol: str, groups: tuple[str, ...] = SEEN
+) -> list[dict[str, Any]]:
     """Return croupier's evaluations and CPU time relative to each peer, geometric means.
 
     Only problems count that both solved: all runs reached the tolerance, and the median of the
     true errors is at most three times the tolerance. `1 us` is the CPU time if an evaluation took a
     microsecond more.
     """
+    rows = [row for row in rows if row["group"] in groups]
     found = {(row["problem"], row["method"]): row for row in rows if row["rtol"] == rtol}
     table = []
     for method in dict.fromkeys(row["method"] for row in rows):
@@ -42,6 +49,30 @@ def ratios(rows: list[dict[str, str]], rtol: str) -> list[dict[str, Any]]:
                 "covered": sum(int(row["covered"]) for row in own) / max(reached, 1),
             }
         )  # fmt: skip
+    return table
+
+
+def true_ratios(rows: list[dict[str, str]], groups: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return croupier's evaluations to a true error relative to each method, geometric means."""
+    found = {
+        (row["problem"], row["method"], row["rtol"]): float(row["evaluations"])
+        for row in rows
+        if row["group"] in groups and row["evaluations"]
+    }
+    table = []
+    for method in dict.fromkeys(method for _, method, _ in found if method != "croupier"):
+        for rtol in dict.fromkeys(rtol for *_, rtol in found):
+            pairs = [
+                (found[name, "croupier", rtol], theirs)
+                for (name, other, target), theirs in found.items()
+                if (other, target) == (method, rtol) and (name, "croupier", rtol) in found
+            ]
+            if pairs:
+                logs = [math.log(ours / theirs) for ours, theirs in pairs]
+                table.append(
+                    {"method": method, "rtol": rtol, "problems": len(pairs),
+                     "evaluations": math.exp(sum(logs) / len(logs)), "most": math.exp(max(logs))}
+                )  # fmt: skip
     return table
 
 

@@ -1,4 +1,4 @@
-"""make bench-peers: `cr.integrate` and other libraries, on 41 integrals with known values.
+"""make bench-peers: `cr.integrate` and other libraries, on 51 integrals with known values.
 
 Every method runs to a claimed relative error. Evaluations, CPU time, the true error and whether the
 error bar covered are measured; the figures are medians over seeds. A method that has no tolerance
@@ -18,13 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import croupier as cr
-from benchmarks import pages, report
+from benchmarks import pages, peer_picture, report
+from benchmarks.held_out_problems import held_out
 from benchmarks.peer_problems import Problem, problems
-from benchmarks.peer_ratios import ratios
+from benchmarks.peer_ratios import HELD_OUT, SEEN, ratios
 
 #: No method makes more evaluations than this.
 MOST = 2**22
-TOLERANCES = (1e-2, 1e-3)
+TOLERANCES = (1e-2, 1e-3, 1e-4)
 KEY = ("problem", "method", "rtol")
 MISSING = """{name} is not installed. `make bench-peers` installs it with croupier into a separate
 virtual environment. To do it by hand:
@@ -32,10 +33,11 @@ virtual environment. To do it by hand:
 
 
 class Answer(NamedTuple):
-    """What one run of a method claims: a value and its error bar at 95 %."""
+    """What one run of a method claims: a value and its error bar at 95 %, or a warning."""
 
     value: float
     half_width: float
+    warned: bool = False
 
 
 class Counted:
@@ -69,7 +71,7 @@ def croupier(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | N
     )
     low, high = result.interval
     reached = result.stopped == "tolerance"
-    return Answer(result.value, (high - low) / 2) if reached else None
+    return Answer(result.value, (high - low) / 2, bool(result.warnings)) if reached else None
 
 
 def vegas(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | None:
@@ -168,9 +170,10 @@ METHODS: dict[str, Method] = {
 def measure(problem: Problem, name: str, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
     """Return the row of one problem, one method and one tolerance.
 
-    A run that does not reach its tolerance counts with the evaluations that it made.
+    A run that does not reach its tolerance counts with the evaluations that it made. `far` are the
+    runs whose error is above two half-widths, about four standard errors, without a warning.
     """
-    evaluations, seconds, errors, covered, reached = [], [], [], 0, 0
+    evaluations, seconds, errors, covered, far, reached = [], [], [], 0, 0, 0
     for seed in seeds:
         f = Counted(problem)
         began = time.process_time()
@@ -184,14 +187,16 @@ def measure(problem: Problem, name: str, rtol: float, seeds: Iterable[int]) -> d
             off = abs(answer.value - problem.value)
             errors.append(off / abs(problem.value))
             covered += off <= answer.half_width * (1 + 1e-12)
+            far += off > 2 * answer.half_width * (1 + 1e-12) and not answer.warned
     return {
         "problem": problem.name,
         "method": name,
         "rtol": f"{rtol:g}",
-        "later": problem.later,
+        "group": problem.group,
         "runs": len(evaluations),
         "reached": reached,
         "covered": covered,
+        "far": far,
         "evaluations": round(float(np.median(evaluations))),
         "seconds": round(float(np.median(seconds)), 5),
         "true error": f"{float(np.median(errors)):.3g}" if errors else "",
@@ -203,13 +208,16 @@ def main() -> None:
     parser.add_argument("--method", action="append", choices=list(METHODS))
     parser.add_argument("--problem", action="append")
     parser.add_argument("--rtol", action="append", type=float)
+    parser.add_argument("--group", action="append", choices=("first", "later", "held out"))
     parser.add_argument("--seeds", type=int, default=5)
     args = parser.parse_args()
-    every = problems()
+    every = [*problems(), *held_out()]
     for name in args.method or METHODS:  # what a first call loads is not timed
         METHODS[name](every[0], Counted(every[0]), 0.1, 1)
     for problem in every:
         if args.problem and problem.name not in args.problem:
+            continue
+        if args.group and problem.group not in args.group:
             continue
         for rtol in args.rtol or TOLERANCES:
             chosen = args.method or list(METHODS)
@@ -217,8 +225,10 @@ def main() -> None:
             report.write("peers", rows, KEY)
             report.show(f"{problem.name}, rtol {rtol:g}", rows)
     for rtol in TOLERANCES:
-        if table := ratios(report.read("peers"), f"{rtol:g}"):
-            report.show("croupier relative to each method (geometric means)", table)
+        for groups in (SEEN, HELD_OUT):
+            if table := ratios(report.read("peers"), f"{rtol:g}", groups):
+                report.show(f"croupier relative to each method, {' and '.join(groups)}", table)
+    peer_picture.main()
     pages.main()
 
 

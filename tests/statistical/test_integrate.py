@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from benchmarks.held_out_problems import held_out
 from benchmarks.peer_problems import Problem, problems
 
-PROBLEMS = {problem.name: problem for problem in problems()}
+PROBLEMS = {problem.name: problem for problem in [*problems(), *held_out()]}
 SOME = ("discontinuous 5", "corner peak 5", "gaussian 10", "Asian 16", "call 12", "oscillatory 20")
 
 
@@ -61,3 +62,15 @@ def test_smooth_integrands_need_few_evaluations() -> None:
         plain = 3.84 * f.var() / (1e-3 * problem.value) ** 2
         draws = np.median([run(problem, s, rtol=1e-3, draws=2e6).draws for s in range(5)])
         assert draws < most * plain
+
+
+@pytest.mark.slow
+def test_a_heavy_tail_is_covered_or_warned_of() -> None:
+    problem, held, silent = PROBLEMS["heavy tail 4"], 0, 0
+    for seed in range(40):
+        result = run(problem, 5000 + seed, rtol=1e-2, draws=10**6)
+        off, warned = abs(result.value - problem.value), bool(result.warnings)
+        held += off <= result.interval[1] - result.value or warned
+        silent += off > 4 * result.stderr and not warned
+    assert held >= 34  # 85 %
+    assert silent <= 4  # a fit can hide the tail from its own values

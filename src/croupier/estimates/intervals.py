@@ -153,17 +153,19 @@ class FixedSize:
         return self
 
 
-#: How much wider an interval is because the run stops at an error that looks small.
+#: How much wider an interval is because the run stops at an error that looks small, and because
+#: the estimate is the one whose error looked smallest.
 _LUCK: Final = 0.6
+_CHOSEN: Final = 0.8
 
 
 @dataclass(frozen=True)
 class StudentNets:
-    """For the mean of the best of some groups of R independent nets: t + 0.6 z/sqrt(df).
+    """For the mean of the best of some groups of independent nets: t + 0.8 z/sqrt(df).
 
-    t is Student's quantile with df = R - 1. The second term allows for a choice: the group leads,
-    or the run stops, where the error happens to look small. It assumes that the means of the nets
-    are about normal.
+    t is Student's quantile with the df of their variance. The second term allows for a choice: the
+    group leads, or the run stops, where the error happens to look small. It assumes that the means
+    of the nets are about normal.
     """
 
     name = "student-nets"
@@ -175,7 +177,7 @@ class StudentNets:
 
         z = normal_quantile((1 + confidence) / 2)
         t = stdtrit(pooled.df, (1 + confidence) / 2)
-        return np.asarray(t + _LUCK * z / np.sqrt(pooled.df))
+        return np.asarray(t + _CHOSEN * z / np.sqrt(pooled.df))
 
     def ready(self, pooled: Pooled) -> bool:
         return bool(pooled.varies.all())

@@ -11,6 +11,7 @@ from croupier.arms.domain import Domain
 from croupier.arms.integrand import Integrand, weighted_values
 from croupier.data.draws import Draws, Floats
 from croupier.integration.changes import Change
+from croupier.integration.net_errors import block_size
 from croupier.integration.nets import net_points
 
 __all__ = ["NetArm", "Segment"]
@@ -61,14 +62,16 @@ class NetArm:
     name: str
 
     def draw(self, rng: np.random.Generator, size: int, state: Segment) -> Draws:
-        """Evaluate a segment; `extra` has the sums of its nets."""
+        """Evaluate a segment; `extra` has the sums of the blocks of its nets."""
         moved = state.change.move(state.points(self.domain.dimension))
         values = weighted_values(self.integrand, self.domain, moved, self.name)
         columns = values.reshape(size, -1)
+        block = state.count if state.rest else min(block_size(state.stage[1]), state.count)
         extra = state.record() | {
-            "sums": columns.reshape(state.nets, -1, columns.shape[1]).sum(axis=1),
+            "sums": columns.reshape(state.nets, -1, block, columns.shape[1]).sum(axis=2),
             "absolute": np.abs(columns).sum(axis=0),
             "squares": np.square(columns).sum(axis=0),
+            "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
         }
         if state.kept:
             at = np.flatnonzero(columns.any(axis=1))

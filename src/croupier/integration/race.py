@@ -25,7 +25,7 @@ from croupier.integration.net_arm import Segment
 from croupier.integration.nets import BITS
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
-from croupier.integration.standing import TRUSTED, Standing, kept, next_runner, standing_of
+from croupier.integration.standing import Standing, kept, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.seeds import POLICY, stream
@@ -36,15 +36,17 @@ from croupier.tables.tickets import Tickets
 
 __all__ = ["FIRST", "Race"]
 
-#: The points of each net in its first stage, and those it needs before a tolerance may stop.
+#: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST: Final = 16
-_ENOUGH: Final = 32
 
 #: The largest number of evaluations in one batch; a batch is one call of the integrand.
 LARGEST: Final = 8192
 
-#: A family without a fit gets at least this part of the leader's points until it can be trusted.
-_LATE: Final = 8
+#: Parts of a net are not divided among workers below this size.
+_LEAST_PART: Final = 256
+
+#: A family without a fit gets at least half of this part of the leader's points.
+_LATE: Final = 16
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
@@ -177,14 +179,14 @@ class Race:
         return True
 
     def _late(self, standing: Standing) -> Runner | None:
-        """Return a family without a fit that is too small to be trusted, or None.
+        """Return a family without a fit that has too few of the leader's points, or None.
 
-        If there is more than one, all of them must be seen, up to an eighth of the leader.
+        Its points were not chosen by a fit, so it may see what the leader misses, and its error
+        may fall faster than its first points say.
         """
-        plain = [runner for runner in self.runners if runner.family in PLAIN]
-        for runner in plain:
+        for runner in self.runners:
             small = _LATE * 2 * runner.n <= standing.leader.n and runner.n & (runner.n - 1) == 0
-            if len(plain) > 1 and small and runner.effective < TRUSTED:
+            if runner.family in PLAIN and small:
                 return runner
         return None
 
@@ -200,8 +202,8 @@ class Race:
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
         """Open a challenger, if the first stages of all of them cost at most half of the leader."""
-        tried = sum(r.sizes[0][0] for r in self.runners if r.family not in PLAIN)
-        if 2 * (tried + size) > standing.leader.n or not standing.leader.raw.any():
+        tried = sum(r.first for r in self.runners if r.family not in PLAIN)
+        if 2 * (tried + size) > standing.leader.n or standing.leader.constant.all():
             return None  # a constant needs no challenger
         for family in self._challengers.due():
             change = self._challengers.fit(family, standing)
@@ -220,13 +222,14 @@ class Race:
         self._stage, self._rested = (runner, start, stop), 0
         count, nets = stop - start, NETS_EACH
         busy = NETS_EACH if self.plan.unit == "seconds" and not self.tickets.asked else 1
-        while nets > 1 and (
-            nets * max(busy, self.plan.width) > NETS_EACH or nets * count > LARGEST
-        ):
+        wanted = max(busy, self.plan.width)
+        while nets > 1 and (nets * wanted > NETS_EACH or nets * count > LARGEST):
             nets //= 2
+        part = min(count, LARGEST)
+        while part > _LEAST_PART and (NETS_EACH // nets) * (count // part) < wanted:
+            part //= 2
         for net in range(0, NETS_EACH, nets):
-            for first in range(start, stop, LARGEST):
-                part = min(LARGEST, stop - first)
+            for first in range(start, stop, part):
                 self._queue.append(self._segment(runner, (start, stop), net, nets, first, part))
         self._untold = len(self._queue)
 
@@ -241,7 +244,7 @@ class Race:
             if extra["rest"]:
                 continue
             runner = self.runners[extra["runner"]]
-            runner.add(extra, told.size)
+            runner.add(told)
             if extra["kept"]:
                 where = extra["net"], extra["nets"], extra["start"], told.size // extra["nets"]
                 segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
@@ -304,20 +307,23 @@ class Race:
         runner = self.runners[0] if standing is None else standing.leader
         means = runner.incomplete() if standing is None else runner.means
         mean, nets = means.mean(axis=0), len(means)
+        away = (means - mean) / np.sqrt(nets * max(nets - 1, 1))
+        covariance, df = away.T @ away, max(nets - 1.0, 1.0)
+        variance = np.diag(covariance).copy()
+        varies = variance > 0
         if standing is not None:
-            variance = standing.variance
-        else:
-            variance = means.var(axis=0, ddof=1) / nets if nets > 1 else np.zeros_like(mean)
+            variance, covariance, df = standing.variance, runner.error.covariance, runner.error.df
+            varies = runner.varies
         weights = np.zeros((len(names), len(mean)))
         weights[names.index(runner.family)] = 1.0
         return Pooled(
             mean=mean,
             variance=variance,
-            df=np.full(len(mean), max(nets - 1.0, 1.0)),
-            varies=variance > 0,
+            df=np.full(len(mean), df),
+            varies=varies,
             weights=weights,
             draws=float(self._books.ledger.draws),
-            covariance=(means - mean).T @ (means - mean) if nets > 1 else None,
+            covariance=covariance if nets > 1 else None,
         )
 
     def _estimate(self, pooled: Pooled) -> Estimate:
@@ -337,7 +343,7 @@ class Race:
             if not told:
                 raise PlanError("nothing has been told yet: there is no estimate")
             pooled, standing = self._last(), self._standing
-            ready = standing is not None and standing.trusted and standing.leader.n >= _ENOUGH
+            ready = standing is not None and standing.trusted and standing.leader.n >= FIRST
             ready = ready and ended and self._interval.ready(pooled)
             seen = self._estimate(pooled)
             return Look.of(seen, ready=ready, scalar=self._books.history.scalar)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from croupier.estimates.combiners import Pooled
+from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
 
 __all__ = ["race_warnings"]
@@ -17,16 +20,15 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
     """Return the warnings about the estimate of a race."""
     if standing is None:
         return ["no net is complete: nothing reliable is known; give a larger budget"]
-    if not pooled.varies.all():
-        value = pooled.mean[~pooled.varies][0]
-        return [
-            f"f seems to be constant: every net has the mean {value:.6g}, so nothing is known "
-            "about the error; a small region where f differs may have been missed"
-        ]
+    leader = standing.leader
     found = []
+    if leader.constant.any():
+        found.append(_alike(leader, pooled))
+    if not pooled.varies.all():
+        return found
     if not standing.trusted:
         found.append(
-            f"only {standing.leader.effective:.0f} effective points carry the integral: a part "
+            f"only {leader.effective:.0f} effective points carry the integral: a part "
             "of it may be missed and the error bar may be too short; draw more, or give "
             "narrower bounds"
         )
@@ -35,4 +37,29 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
             "the families of nets do not agree with each other, so the error bar was made "
             f"{standing.doubt**0.5:.1f} times longer: draw more"
         )
+    if (leader.shape > HEAVY).any():
+        found.append(
+            "the values of f have a heavy tail (Pareto shape of the extreme values "
+            f"{np.nanmax(leader.shape):.2f}, above {HEAVY}): the largest may not have been seen. "
+            "The error bar was made longer, and may still be too short; use a transform that "
+            "removes the singularity"
+        )
     return found
+
+
+def _alike(leader: Runner, pooled: Pooled) -> str:
+    """Say that f was constant, and what this does not exclude."""
+    value = pooled.mean[leader.constant][0]
+    text = f"f was constant, {value:.6g}, at all {leader.points} points"
+    if not pooled.varies.all():
+        return f"{text}: nothing is known about the error; draw more"
+    if not value:
+        return (
+            f"{text}: the error bar of 0 says nothing, because the size of f elsewhere is not "
+            f"known. A region with less than {3 / leader.points:.1g} of the domain may have been "
+            "missed"
+        )
+    return (
+        f"{text}: the error bar holds if f is between 0 and {2 * value:.6g} in the regions that "
+        "were missed"
+    )

@@ -1,33 +1,40 @@
-"""A runner of the race: R nets under one change of variables, and what their means say.
+"""A runner of the race: R nets under one change of variables, and what their blocks say.
 
-The error of nets falls like n^-a with an a between 1 and 3. It depends on the integrand, and is
-estimated from the sizes that a runner has passed.
+The variance of nets falls like n^-a with an a between 1 and 3, which depends on the integrand.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from croupier.data.draws import Floats
+from croupier.data.draws import Floats, Outcome
+from croupier.data.extremes import Tail
 from croupier.integration.changes import Change
+from croupier.integration.net_errors import BLOCKS, NetError, block_size, net_error
 
-__all__ = ["NETS_EACH", "Model", "Runner"]
+__all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
 
-#: R: the number of independent nets of a runner. 4 are 11-19 % cheaper and cover less.
-NETS_EACH: Final = 8
+#: R: the number of independent nets of a runner.
+NETS_EACH: Final = 4
 
-#: The exponent a is shrunk to this one, as if it had been seen at three sizes.
-_USUAL: Final = 1.5
-_PSEUDO: Final = 2 * math.log(2) ** 2
-_LEAST, _MOST = 1.0, 3.0
+#: A Pareto shape of the extreme values above this one makes the error longer.
+HEAVY: Final = 0.5
+_HEAVIEST: Final = 0.9
 
-#: A size that is older by one doubling counts this much less.
-_AGE: Final = 0.6
-_SIZES: Final = 4
+#: A constant is known after so many points, and f = 0 after so many: a constant says how large f
+#: is, zero says nothing.
+ALIKE: Final = 2**10
+ZEROS: Final = 2**16
+
+#: Values that differ by less are alike: this is rounding.
+_ROUNDING: Final = 1e-14
+
+#: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
+_UNSEEN: Final = 1.4
 
 
 class Model(NamedTuple):
@@ -44,55 +51,97 @@ class Model(NamedTuple):
 class Runner:
     """The nets of one change of variables: `n` points in each are complete.
 
-    `closed` means that it lost its first comparison and is not played any more.
+    `first` is the number of points after the first stage. `closed` means that it lost its first
+    comparison and is not played any more. `error`, `means` and `shape`, the Pareto shape of the
+    extreme values, belong to the complete points.
     """
 
     def __init__(self, number: int, family: str, change: Change) -> None:
         self.number, self.family, self.change = number, family, change
-        self.n = 0
+        self.n = self.first = 0
         self.closed = False
-        self.sizes: list[tuple[int, Floats]] = []
         self.means: Floats = np.empty((0, 0))
+        self.error: NetError
+        self.shape: Floats
         self._known = np.zeros(NETS_EACH, np.int64)
-        self._sums: Floats | None = None
+        self._blocks: Floats | None = None
+        self._size = 1
         self._absolute: Floats = np.zeros(1)
         self._squares: Floats = np.zeros(1)
+        self.ends: Floats = np.array([[np.inf], [-np.inf]])
+        self.tail = Tail()
 
     @property
     def started(self) -> bool:
         """Whether a segment was told."""
-        return self._sums is not None
+        return self._blocks is not None
 
     @property
     def points(self) -> int:
         """The points of all nets that are complete."""
         return self.n * NETS_EACH
 
-    def add(self, extra: Mapping[str, Any], size: int) -> None:
-        """Take the sums of one segment."""
+    def add(self, outcome: Outcome) -> None:
+        """Take the sums of the blocks of one segment, and its extreme values."""
+        (extra,) = outcome.extra["arm"]
         first, nets = extra["net"], extra["nets"]
         sums = np.asarray(extra["sums"])
-        if self._sums is None:
-            m = sums.shape[1]
-            self._sums, self._absolute = np.zeros((NETS_EACH, m)), np.zeros(m)
+        if self._blocks is None:
+            m = sums.shape[2]
+            self._blocks, self._absolute = np.zeros((NETS_EACH, BLOCKS, m)), np.zeros(m)
             self._squares = np.zeros(m)
-        self._sums[first : first + nets] += sums
-        self._known[first : first + nets] += size // nets
+        while self._size < block_size(extra["stage"][1]):
+            self._blocks[:, : BLOCKS // 2] = self._blocks[:, ::2] + self._blocks[:, 1::2]
+            self._blocks[:, BLOCKS // 2 :] = 0.0
+            self._size *= 2
+        at = extra["start"] // self._size
+        self._blocks[first : first + nets, at : at + sums.shape[1]] += sums
+        self._known[first : first + nets] += outcome.size // nets
         self._absolute = self._absolute + extra["absolute"]
         self._squares = self._squares + extra["squares"]
+        low, high = extra["ends"]
+        self.ends = np.array((np.minimum(self.ends[0], low), np.maximum(self.ends[1], high)))
+        self.tail.add(outcome.extremes, outcome.inspected)
 
     def complete(self, stop: int) -> None:
         """Note that every net has its points up to `stop`."""
-        assert self._sums is not None
-        self.n = stop
-        self.means = self._sums / stop
-        self.sizes.append((stop, _variance(self.means)))
+        assert self._blocks is not None
+        self.n, self.first = stop, self.first or stop
+        self.means = self._blocks.sum(axis=1) / stop
+        error = net_error(self._blocks[:, : stop // self._size], self._size)
+        self.shape = self.tail.shape()
+        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+
+    def _unseen(self) -> Floats:
+        """Return a least variance of the mean, where the values of the nets say too little.
+
+        If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
+        about x/(points (1 - k)). If all values are c, f may still differ somewhere.
+        """
+        largest = np.abs(self.ends).max(axis=0)
+        k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
+        heavy = np.where(np.isnan(k), 0.0, largest / (1 - k))
+        alike = np.where(self.constant, _UNSEEN * largest, 0.0)
+        return np.asarray(np.square(np.maximum(heavy, alike) / self.points))
+
+    @property
+    def constant(self) -> NDArray[np.bool_]:
+        """Whether all values of a component are alike."""
+        low, high = self.ends
+        return np.asarray(high - low <= _ROUNDING * np.abs(self.ends).max(axis=0))
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether the error of a component is known; see `ALIKE` and `ZEROS`."""
+        zero = ~self.ends.any(axis=0)
+        enough = np.where(zero, ZEROS, np.where(self.constant, ALIKE, 0))
+        return np.asarray((self.error.variance > 0) | zero) & (self.points >= enough)
 
     def incomplete(self) -> Floats:
         """Return the means of the nets that have the most points, if no stage is complete."""
-        assert self._sums is not None
+        assert self._blocks is not None
         full = self._known == self._known.max()
-        return np.asarray(self._sums[full] / self._known.max())
+        return np.asarray(self._blocks[full].sum(axis=1) / self._known.max())
 
     @property
     def mean(self) -> Floats:
@@ -100,41 +149,26 @@ class Runner:
         return np.asarray(self.means.mean(axis=0))
 
     @property
-    def raw(self) -> Floats:
-        """The variance of this mean, from the spread of the nets, per component."""
-        return self.sizes[-1][1]
-
-    @property
     def effective(self) -> float:
-        """The effective number of points (sum |v|)^2/sum v^2; of the worst component."""
+        """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
+
+        A component that is always 0 has none, until this is believed.
+        """
         known = self._squares > 0
-        if not known.all():
+        if not known.all() and self.points < ZEROS:
             return 0.0
-        return float((np.square(self._absolute) / self._squares).min())
+        each = np.square(self._absolute[known]) / self._squares[known]
+        return float(each.min(initial=self.points))
 
     def spread(self) -> Floats:
         """Return the variance of one value, per component."""
         count = max(int(self._known.sum()), 1)
-        assert self._sums is not None
-        mean = self._sums.sum(axis=0) / count
+        assert self._blocks is not None
+        mean = self._blocks.sum(axis=(0, 1)) / count
         return np.asarray(np.maximum(self._squares / count - np.square(mean), 0.0))
 
     def model(self, weights: Floats) -> Model:
-        """Fit log V ~ c - a log n to the last sizes; V is the largest weighted variance.
-
-        a is shrunk to 1.5 and lies between 1 and 3; in c an older size counts .6 of the next.
-        """
-        last = self.sizes[-_SIZES:]
-        x = np.log([n for n, _ in last])
-        V = np.array([(weights * raw).max() for _, raw in last])
-        y = np.log(np.maximum(V, 1e-300))
-        rest, away = y + _USUAL * x, x - x.mean()
-        slope = float(away @ (rest - rest.mean()) / (away @ away + _PSEUDO))
-        a = min(max(_USUAL - slope, _LEAST), _MOST)
-        age = _AGE ** np.arange(len(last))[::-1]
-        return Model(float(age @ (y + a * x) / age.sum()), a)
-
-
-def _variance(means: Floats) -> Floats:
-    """Return the variance of the mean of the nets."""
-    return np.asarray(means.var(axis=0, ddof=1) / len(means))
+        """Return how the largest weighted variance falls with the size."""
+        worst = int((weights * self.error.variance).argmax())
+        V, a = weights[worst] * self.error.variance[worst], float(self.error.rate[worst])
+        return Model(math.log(max(V, 1e-300)) + a * math.log(self.n), a)

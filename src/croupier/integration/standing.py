@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from croupier.data.draws import Floats
-from croupier.integration.runner import NETS_EACH, Model, Runner
+from croupier.integration.runner import Model, Runner
 
 __all__ = ["TRUSTED", "Standing", "kept", "next_runner", "standing_of"]
 
@@ -54,26 +54,22 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
     models, variances, scores = [], [], []
     for runner in running:
         model = runner.model(weights)
-        raw = guarded.get(runner.number, runner.raw)
-        own = float((weights * runner.raw).max())
-        longer = max(model.at(runner.n) / own, 1.0) if own > 0 else 1.0
-        variance = np.maximum(raw, runner.raw * longer)
+        variance = guarded.get(runner.number, runner.error.variance)
         models.append(model)
         variances.append(variance)
         scores.append(float((weights * variance).max()))
     able = [k for k, runner in enumerate(running) if runner in trusted]
-    varied = [k for k in able if (running[k].raw > 0).any()]
+    varied = [k for k in able if (running[k].error.variance > 0).any()]
     if varied or able:
         best = min(varied or able, key=lambda k: scores[k])
     else:
         open_ones = [k for k, runner in enumerate(running) if not runner.closed]
         best = max(open_ones, key=lambda k: running[k].effective)
     leader = running[best]
-    raw_score = float((weights * leader.raw).max())
+    own = float((weights * leader.error.variance).max())
     return Standing(
         leader, variances[best], tuple(running), tuple(scores), tuple(models), bool(able),
-        float((weights * guarded.get(leader.number, leader.raw)).max()) / raw_score
-        if raw_score > 0 else 1.0,
+        scores[best] / own if own > 0 else 1.0,
     )  # fmt: skip
 
 
@@ -85,8 +81,8 @@ def _guarded(trusted: Sequence[Runner], weights: Floats) -> dict[int, Floats]:
     """
     found: dict[int, Floats] = {}
     A = M = np.zeros_like(weights)
-    for runner in sorted(trusted, key=lambda r: -float((weights * r.raw).max())):
-        V, x = runner.raw, runner.mean
+    for runner in sorted(trusted, key=lambda r: -float((weights * r.error.variance).max())):
+        V, x = runner.error.variance, runner.mean
         seen = A > 0
         centre = np.divide(M, A, out=np.zeros_like(A), where=seen)
         error = np.divide(1.0, np.sqrt(A), out=np.zeros_like(A), where=seen)
@@ -102,17 +98,17 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
     """Return the runner with the least predicted work to the wanted error.
 
     `needed` is the leader's error divided by the wanted one, infinite without a tolerance. The
-    work is max(points, points ((m/tau^2)^(1/a) - 1)), with m the variance by the model, drawn once
-    from its posterior, m 2df/chi2 with 2df degrees of freedom. If the others disagree with the
+    work is max(points, points ((m/tau^2)^(1/a) - 1)), with m the variance, drawn once from its
+    posterior, m df/chi2 with df degrees of freedom. If the others disagree with the
     leader, the most precise of them is played: then it agrees, or takes the lead.
     """
     at = standing.runners.index(standing.leader)
     if standing.doubt > 1 and (rivals := _rivals(standing)):
         return min(rivals, key=lambda pair: pair[0])[1]
     target = standing.score[at] / min(max(needed, 1.0), _FARTHEST) ** 2
-    df = 2 * (NETS_EACH - 1)
     best, least = standing.leader, np.inf
     for runner, model in zip(standing.runners, standing.models, strict=True):
+        df = runner.error.df
         m = model.at(runner.n) * df / float(rng.chisquare(df))
         if runner.closed or (runner.effective < TRUSTED and runner is not standing.leader):
             continue
@@ -144,5 +140,5 @@ def kept(challenger: Runner, before: Standing) -> bool:
     spread = before.runners[0].spread()
     weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
     theirs = before.models[before.runners.index(leader)].at(challenger.n)
-    mine = float((weights * challenger.raw).max())
+    mine = float((weights * challenger.error.variance).max())
     return challenger.effective >= TRUSTED and _BETTER * mine <= theirs

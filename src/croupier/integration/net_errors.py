@@ -1,0 +1,114 @@
+"""The error of R nets: from their means, and from contrasts between blocks of each net.
+
+A few means say little about their own spread. But the first half of a net is a net, and so is each
+quarter. The differences between halves, quarters and eighths show how fast the variance falls
+with the number of points, and this is extrapolated to the whole net.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from croupier.data.draws import Floats
+
+__all__ = ["BLOCKS", "NetError", "block_size", "net_error"]
+
+#: A net is kept as this many blocks of equal size, in the order of its points.
+BLOCKS: Final = 16
+
+#: Differences of halves, quarters and eighths are used.
+_LEVELS: Final = 3
+
+#: The exponent a of the variance n^-a is shrunk to this one, by so much information.
+_USUAL: Final = 1.5
+_INFORMATION: Final = 8.0
+_LEAST, _MOST = 1.0, 3.0
+
+#: The extrapolated variance counts like this many degrees of freedom if all levels are known. Its
+#: own noise allows for more; the rate may change.
+_WORTH: Final = 6.0
+
+
+class NetError(NamedTuple):
+    """What the blocks of R nets of n points say about the mean of all nets.
+
+    `variance` (m,) is the variance of the mean, `rate` (m,) the exponent a with which it falls,
+    `df` its degrees of freedom. `covariance` (m, m) is that of the components.
+    """
+
+    variance: Floats
+    rate: Floats
+    df: float
+    covariance: Floats
+
+
+def block_size(stop: int) -> int:
+    """Return the points of a block in a net that grows to `stop` points: 16 blocks, or fewer.
+
+    >>> block_size(8), block_size(64), block_size(96)
+    (1, 4, 8)
+    """
+    return max(1 << (stop - 1).bit_length(), BLOCKS) // BLOCKS
+
+
+def net_error(blocks: Floats, size: int) -> NetError:
+    """Return the error of the mean from the sums (R, B, m) of blocks with `size` points each.
+
+    With V(n) the variance of one net, D_l = V(n/2^l) - V(n/2^(l-1)) is the mean square of half the
+    difference between neighbours of size n/2^l, without bias. If V falls like n^-a, then
+    D_l = V(n) (2^a - 1) 2^(a(l-1)): a comes from the slope of log D_l, and each level gives V(n).
+    This is averaged, level l with the weight 2^-l, and with the variance of the R means.
+    """
+    R, B = blocks.shape[:2]
+    means = blocks.sum(axis=1) / (B * size)
+    away = means - means.mean(axis=0)
+    differences = _differences(blocks / size)
+    L = len(differences)
+    worth = _WORTH * L / _LEVELS
+    df = R - 1 + worth
+    rate = _rate(differences) if L else np.full(blocks.shape[2], _USUAL)
+    shares = worth / df * _falling(L)
+    parts = [away / np.sqrt(df)]
+    for level, (share, each) in enumerate(zip(shares, differences, strict=True)):
+        larger = (2**rate - 1) * 2 ** (rate * level)
+        parts.append(each * np.sqrt(share / len(each) / larger))
+    rows = np.concatenate(parts)
+    covariance = rows.T @ rows / R
+    return NetError(np.diag(covariance).copy(), rate, df, covariance)
+
+
+def _falling(levels: int) -> Floats:
+    """Return the weights of the levels, 2^-l, with the sum 1."""
+    weights = 0.5 ** np.arange(1, levels + 1)
+    return np.asarray(weights / max(weights.sum(), 0.5))
+
+
+def _differences(blocks: Floats) -> list[Floats]:
+    """Return half the differences between neighbours: halves first, then quarters, eighths."""
+    B, m = blocks.shape[1:]
+    if B & (B - 1):
+        return []  # the last stage of a budget was no doubling
+    found = []
+    while B > 1:
+        B //= 2
+        pairs = blocks.reshape(-1, B, 2, m)
+        found.append(((pairs[:, :, 0] - pairs[:, :, 1]) / 2).reshape(-1, m))
+        blocks = pairs.mean(axis=2)
+    return found[::-1][:_LEVELS]
+
+
+def _rate(differences: list[Floats]) -> Floats:
+    """Return the exponent a from the slope of log D_l, shrunk to 1.5 and between 1 and 3.
+
+    log D_l has the variance 2/count, so the weights are count/2.
+    """
+    w = np.array([len(each) / 2 for each in differences])
+    x = np.log(2) * np.arange(1, len(w) + 1)
+    D = np.array([np.square(each).mean(axis=0) for each in differences])
+    y = np.log(np.maximum(D, 1e-300))
+    away = x - w @ x / w.sum()
+    slope = (w * away) @ y
+    a = (slope + _INFORMATION * _USUAL) / (w @ np.square(away) + _INFORMATION)
+    return np.asarray(np.clip(a, _LEAST, _MOST))
