@@ -100,7 +100,7 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
     if isinstance(policy, Thompson):
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
-        return _index(problem, Terms(bounded=False), kinds.EVEN, np.zeros(3), False)
+        return _uniform(problem)
     if isinstance(policy, RobustUCB):
         return _robust(problem, policy)
     if type(policy) is Tightest:
@@ -234,6 +234,18 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
 
     def play(call: KernelCall) -> None:
         kernel(kind, parameters, rules, laws, *call)
+
+    return play
+
+
+def _uniform(problem: Problem) -> Kernel:
+    """Return round robin: where every draw costs 1, its pulls need no draws."""
+    if not problem.unit_costs:
+        return _index(problem, Terms("second-moment", bounded=False), kinds.EVEN, np.zeros(3), False)
+
+    def play(call: KernelCall) -> None:
+        rounds, more = np.divmod(call.times.astype(np.int64), len(problem))
+        call.pulls[:] = rounds[:, None] + (np.arange(len(problem)) < more[:, None])
 
     return play
 
