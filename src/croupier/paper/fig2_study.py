@@ -41,8 +41,9 @@ class Fig2Row:
     the variance of the best arm, so that nmse/best is 1 for the best arm in hindsight. `allocation`
     is that ratio as the draws of every arm imply it, without the noise of the draws themselves:
     sum_k n_k V_k/(n V*) for a plain mean, n/(V* sum_k n_k/V_k) where draws are weighted; NaN
-    where there are no arms; `allocation_stderr` is its standard error. `width`: payoffs are clipped at `width` times the price. `bank`: how
-    many paths the bank has, 0 where every draw walks a new one; price and V* are then the bank's.
+    where there are no arms; `allocation_stderr` is its standard error. `width`: payoffs are clipped
+    at `width` times the price. `bank`: how many paths the bank has, 0 where every draw walks a new
+    one; price and V* are then the bank's.
     `cpu_seconds` are those of all numbers of draws together.
     """
 

@@ -104,7 +104,7 @@ def _with_blocks(kernel: Any, own: Any, block: int) -> Any:
         at = np.int64(s[used])
         if at == block:
             own(s, laws.parameters[arm], s[first:].view(np.float64))
-            at = 0
+            at = np.int64(0)
         s[used] = np.uint64(at + 1)
         # The bits of one word: a view of all of them for each draw would take ten times as long.
         return np.uint64(s[first + at]).view(np.float64), laws.cost_parameters[arm, 0]
