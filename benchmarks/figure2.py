@@ -35,6 +35,9 @@ WANTED = {"I": 1.10, "ratio": 1.20}
 WIDTHS = (1.5, 2.0, 2.25, 3.0, 5.0, 10.0)
 PILOT = 100_000
 
+#: Squared errors of fewer runs are not shown: their standard error is hardly known itself.
+ENOUGH = 50
+
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
@@ -119,7 +122,11 @@ def measured_longer() -> Figure2 | None:
 
 def longer() -> Table:
     """Return the loss of the paper's contestants up to 10^6 draws, from squared errors."""
-    return _longer((10_000, 100_000, 1_000_000), lambda row: (row.ratio, row.ratio_stderr))
+    marks = (10_000, 100_000, 316_228, 1_000_000)
+    nothing = (math.nan, math.nan)
+    return _longer(
+        marks, lambda row: (row.ratio, row.ratio_stderr) if row.runs >= ENOUGH else nothing
+    )
 
 
 def longer_by_draws() -> Table:
@@ -157,18 +164,15 @@ def bank_or_paths() -> Table:
         other = paths.get((row.strike, row.contestant, row.draws))
         if other is None or row.draws not in (10_000, 100_000):
             continue
-        apart = (row.ratio - other.ratio) / math.hypot(row.ratio_stderr, other.ratio_stderr)
-        by_draws = (
-            "-" if np.isnan(row.allocation) else f"{row.allocation:.3g}, {other.allocation:.3g}"
-        )
-        lines.append(
-            [
-                f"{row.strike:g}", NAMES[row.contestant], f"{row.draws:,}",
-                f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}",
-                f"{other.ratio:.3g} ± {other.ratio_stderr:.2g}",
-                f"{apart:.1f}", by_draws,
-            ]
-        )  # fmt: skip
+        squared, by_draws = ["-", "-", "-"], "-"
+        if row.runs >= ENOUGH:
+            apart = (row.ratio - other.ratio) / math.hypot(row.ratio_stderr, other.ratio_stderr)
+            both = (f"{one.ratio:.3g} ± {one.ratio_stderr:.2g}" for one in (row, other))
+            squared = [*both, f"{apart:.1f}"]
+        if not np.isnan(row.allocation):
+            by_draws = f"{row.allocation:.3g}, {other.allocation:.3g}"
+        name = NAMES[row.contestant]
+        lines.append([f"{row.strike:g}", name, f"{row.draws:,}", *squared, by_draws])
     header = [
         "strike", "contestant", "draws", "bank", "new paths", "apart, in standard errors",
         "by the draws: bank, new paths",
