@@ -148,9 +148,14 @@ def _longer(marks: Sequence[int], numbers: Callable[[Fig2Row], tuple[float, floa
             kept = [row for row in own if row is not None]
             if len(kept) < len(marks) or np.isnan(numbers(kept[0])[0]):
                 continue
-            cells = ["{:.3g} ± {:.2g}".format(*numbers(row)) for row in kept]
+            cells = [_with_error(*numbers(row)) for row in kept]
             lines.append([f"{strike:g}", NAMES.get(name, name), str(kept[0].runs), *cells])
     return ["strike", "contestant", "runs", *(f"{draws:,}" for draws in marks)], lines
+
+
+def _with_error(value: float, error: float) -> str:
+    """Return a number with its error, if there is one beyond rounding."""
+    return f"{value:.3g} ± {error:.2g}" if error > 1e-9 * value else f"{value:.3g}"
 
 
 def bank_or_paths() -> Table:
