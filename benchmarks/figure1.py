@@ -1,15 +1,23 @@
-"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there."""
+"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there.
+
+`python -m benchmarks.figure1` plays the cells again in which the mean of the default is not well
+known, and writes down which runs are to blame.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+
+import croupier as cr
 from benchmarks import report
 from croupier.errors import StoreError
 from croupier.paper import Figure1
 from croupier.paper.fig1_picture import NAMES
-from croupier.paper.fig1_rows import Tile
-from croupier.paper.fig1_study import PAPER, Cell
+from croupier.paper.fig1_rows import Fig1CellRow, Tile
+from croupier.paper.fig1_study import DEFAULT, PAPER, Cell
 from croupier.views import formats
 
 FOLDER = report.FOLDER.parent / "paper"
@@ -18,8 +26,11 @@ SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
-#: The folder of the corner of small variances, on a logarithmic grid.
-LOW = "low-variance"
+#: The folder of the logarithmic grid.
+LOG = "log-grid"
+
+#: A standard error of the default above this share of its mean is explained.
+UNSURE = 0.19
 
 
 def measured(shape: str, part: str = "") -> Figure1 | None:
@@ -57,19 +68,74 @@ def winners() -> Table:
     return _matrix(lambda tile: NAMES[tile.winner] + (" ~" if tile.within_noise else ""))
 
 
-def low_winners() -> Table:
-    """Return the winner of every cell of small variances, and its lead."""
+def log_winners() -> Table:
+    """Return the winner of every cell of the logarithmic grid, and its lead."""
 
     def show(tile: Tile) -> str:
         noise = " ~" if tile.within_noise else ""
         return f"{NAMES[tile.winner]} {tile.lead:.2f}{noise}"
 
-    return _matrix(show, LOW)
+    return _matrix(show, LOG)
 
 
-def low_default() -> Table:
-    """Return the regret of the default to that of the best of the four, at small variances."""
-    return _matrix(lambda tile: f"{tile.default_ratio:.3f}", LOW)
+def log_default() -> Table:
+    """Return the regret of the default to that of the best of the four, on that grid."""
+    return _matrix(lambda tile: f"{tile.default_ratio:.3f}", LOG)
+
+
+def log_kl_ucb_over_ucb_v() -> Table:
+    """Return the regret of KL-UCB divided by that of UCB-V, on that grid."""
+    return _matrix(
+        lambda tile: f"{tile.rows['kl-ucb'].regret / tile.rows['ucb-v'].regret:.2f}", LOG
+    )
+
+
+def log_runs() -> Table:
+    """Return how often each policy ran on the logarithmic grid, and how well its mean is known."""
+    figure = measured("scaled-bernoulli", LOG)
+    rows: dict[tuple[str, int], list[Fig1CellRow]] = {}
+    for row in figure.rows if figure else ():
+        rows.setdefault((row.policy, row.runs), []).append(row)
+    order = [*PAPER, DEFAULT]
+    lines = []
+    for policy, runs in sorted(rows, key=lambda key: (order.index(key[0]), -key[1])):
+        own = rows[policy, runs]
+        errors = [100 * row.stderr / row.regret for row in own]
+        extras = [row.extra for row in own]
+        lines.append(
+            [
+                NAMES[policy],
+                f"{min(extras):g} to {max(extras):g}",
+                str(len(own)),
+                f"{runs:,}",
+                f"{np.median(errors):.1f} %",
+                f"{max(errors):.1f} %",
+                formats.duration(sum(row.cpu_seconds for row in own)),
+            ]
+        )
+    errors_of = "standard error of the mean"
+    header = ["policy", "extra", "cells", "runs", f"{errors_of}, median", "largest", "CPU time"]
+    return header, lines
+
+
+def unsure() -> Table:
+    """Return the cells in which the mean of the default is not well known, and why."""
+    header = [
+        "grid", "V1, extra", "draws of the worse arm, mean", "99 %", "the largest of the runs",
+        "the next", "mean without the largest",
+    ]  # fmt: skip
+    return header, [
+        [
+            row["grid"],
+            f"{row['V1']}, {row['extra']}",
+            formats.number(float(row["mean"]), float(row["stderr"])),
+            f"{float(row['p99']):.0f}",
+            row["largest"],
+            row["next"],
+            f"{float(row['mean without the largest']):.0f}",
+        ]
+        for row in report.read("fig1-unsure")
+    ]
 
 
 def kl_ucb_over_ucb_v() -> Table:
@@ -111,3 +177,59 @@ def _matrix(show: Callable[[Tile], str], part: str = "") -> Table:
         for extra in reversed(study.extras)
     ]
     return ["extra \\ V1", *(f"{v1:g}" for v1 in study.variances)], rows
+
+
+# -- measuring
+
+
+def unsure_rows(part: str) -> list[dict[str, Any]]:
+    """Play the cells of a folder again in which the mean of the default is not well known."""
+    figure = measured("scaled-bernoulli", part)
+    rows = []
+    for cell, tile in figure.tiles.items() if figure else ():
+        default = tile.rows[DEFAULT]
+        if default.stderr <= UNSURE * default.regret:
+            continue
+        groups = list(dict.fromkeys(tile.rows[policy].runs for policy in (*PAPER, DEFAULT)))
+        again = cr.simulate(
+            figure.study.problem(cell),
+            [DEFAULT],
+            runs=default.runs,
+            horizon=default.horizon,
+            record=[default.horizon],
+            rng=figure.study.cell_seed(cell, groups.index(default.runs)),
+            progress=False,
+        )
+        draws = np.sort(again[DEFAULT].suboptimal[:, -1])
+        if not np.isclose(draws.mean(), default.suboptimal):
+            raise SystemExit(f"{cell}: {draws.mean()} draws, and the file has {default.suboptimal}")
+        rows.append(
+            {
+                "grid": "logarithmic" if part else "even",
+                "V1": cell.v1,
+                "extra": cell.extra,
+                "runs": default.runs,
+                "mean": float(draws.mean()),
+                "stderr": float(draws.std(ddof=1) / len(draws) ** 0.5),
+                "p99": float(np.percentile(draws, 99)),
+                "largest": int(draws[-1]),
+                "next": int(draws[-2]),
+                "mean without the largest": float(draws[:-1].mean()),
+            }
+        )
+    return rows
+
+
+def main() -> None:
+    (report.FOLDER / "fig1-unsure.csv").unlink(missing_ok=True)
+    rows = [*unsure_rows(""), *unsure_rows(LOG)]
+    if rows:
+        report.write("fig1-unsure", rows, ("grid", "V1", "extra"))
+        report.show("cells in which the mean of the default is not well known", rows)
+    from benchmarks import pages
+
+    pages.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -7,8 +7,9 @@ paper's policies. It also makes the tables of the page, from the file that the f
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from croupier.paper import Caplet, Figure2, OptionPrice, figure2
 from croupier.paper.cir import Exact
 from croupier.paper.fig2_contest import DEFAULT, PAPER, problem
 from croupier.paper.fig2_picture import NAMES
+from croupier.paper.fig2_study import Fig2Row
 from croupier.policies import KLUCB, UCB1, UCBV, Thompson
 
 FOLDER = report.FOLDER.parent / "paper"
@@ -32,6 +34,9 @@ WANTED = {"I": 1.10, "ratio": 1.20}
 #: Payoffs are clipped at these multiples of the price, or at the largest draw of a pilot.
 WIDTHS = (1.5, 2.0, 2.25, 3.0, 5.0, 10.0)
 PILOT = 100_000
+
+#: Squared errors of fewer runs are not shown: their standard error is hardly known itself.
+ENOUGH = 50
 
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
@@ -107,20 +112,77 @@ def measured() -> Figure2 | None:
         return None
 
 
+def measured_longer() -> Figure2 | None:
+    """Return the runs to 10^6 draws, from a bank of paths."""
+    try:
+        return Figure2.read(FOLDER / "long")
+    except StoreError:
+        return None
+
+
 def longer() -> Table:
-    """Return the loss of the paper's contestants at strike 0.06, up to 10^6 draws."""
-    figure = Figure2.read(FOLDER / "long")
+    """Return the loss of the paper's contestants up to 10^6 draws, from squared errors."""
     marks = (10_000, 100_000, 316_228, 1_000_000)
-    found = {(row.contestant, row.draws): row for row in figure.rows}
-    rows = []
-    for name in figure.study.contestants:
-        cells = [NAMES.get(name, name)]
-        for draws in marks:
-            row = found[name, draws]
-            by_draws = "" if np.isnan(row.allocation) else f", {row.allocation:.3g} by the draws"
-            cells.append(f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}{by_draws}")
-        rows.append(cells)
-    return ["contestant", *(f"{draws:,}" for draws in marks)], rows
+    nothing = (math.nan, math.nan)
+    return _longer(
+        marks, lambda row: (row.ratio, row.ratio_stderr) if row.runs >= ENOUGH else nothing
+    )
+
+
+def longer_by_draws() -> Table:
+    """Return the same as the draws of every arm imply it, for those who average them."""
+    marks = (10_000, 100_000, 316_228, 1_000_000)
+    return _longer(marks, lambda row: (row.allocation, row.allocation_stderr))
+
+
+def _longer(marks: Sequence[int], numbers: Callable[[Fig2Row], tuple[float, float]]) -> Table:
+    """Return a line for each contestant and strike that has these numbers, a column per mark."""
+    figure = measured_longer()
+    if figure is None:
+        return [], []
+    found = {(row.strike, row.contestant, row.draws): row for row in figure.rows}
+    lines = []
+    for strike in figure.study.strikes:
+        for name in figure.study.contestants:
+            own = [found.get((strike, name, draws)) for draws in marks]
+            kept = [row for row in own if row is not None]
+            if len(kept) < len(marks) or np.isnan(numbers(kept[0])[0]):
+                continue
+            cells = [_with_error(*numbers(row)) for row in kept]
+            lines.append([f"{strike:g}", NAMES.get(name, name), str(kept[0].runs), *cells])
+    return ["strike", "contestant", "runs", *(f"{draws:,}" for draws in marks)], lines
+
+
+def _with_error(value: float, error: float) -> str:
+    """Return a number with its error, if there is one beyond rounding."""
+    return f"{value:.3g} ± {error:.2g}" if error > 1e-9 * value else f"{value:.3g}"
+
+
+def bank_or_paths() -> Table:
+    """Return the losses on the bank beside those on new paths, and how far they are apart."""
+    figure, bank = measured(), measured_longer()
+    if figure is None or bank is None:
+        return [], []
+    paths = {(row.strike, row.contestant, row.draws): row for row in figure.rows}
+    lines = []
+    for row in bank.rows:
+        other = paths.get((row.strike, row.contestant, row.draws))
+        if other is None or row.draws not in (10_000, 100_000):
+            continue
+        squared, by_draws = ["-", "-", "-"], "-"
+        if row.runs >= ENOUGH:
+            apart = (row.ratio - other.ratio) / math.hypot(row.ratio_stderr, other.ratio_stderr)
+            both = (f"{one.ratio:.3g} ± {one.ratio_stderr:.2g}" for one in (row, other))
+            squared = [*both, f"{apart:.1f}"]
+        if not np.isnan(row.allocation):
+            by_draws = f"{row.allocation:.3g}, {other.allocation:.3g}"
+        name = NAMES[row.contestant]
+        lines.append([f"{row.strike:g}", name, f"{row.draws:,}", *squared, by_draws])
+    header = [
+        "strike", "contestant", "draws", "bank", "new paths", "apart, in standard errors",
+        "by the draws: bank, new paths",
+    ]  # fmt: skip
+    return header, lines
 
 
 def losses(draws: int) -> Table:

@@ -51,11 +51,19 @@ def fig1(
     ] = None,
     cell: Annotated[
         list[str] | None,
-        typer.Option(help="V1,EXTRA of a curve on the right; may be repeated.", show_default=False),
+        typer.Option(
+            help="V1,EXTRA of a curve on the right, or none; may be repeated.", show_default=False
+        ),
     ] = None,
     runs: Annotated[float | None, typer.Option(help="Runs of every policy in a cell.")] = None,
     default_runs: Annotated[
         float | None, typer.Option(help="Runs of croupier's default, if fewer; 0 for none.")
+    ] = None,
+    runs_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="POLICY=RUNS: other runs for one of the four; may be repeated.", show_default=False
+        ),
     ] = None,
     horizon: Annotated[float | None, typer.Option(help="Draws of a run.")] = None,
     seed: Seed = 2014,
@@ -72,7 +80,7 @@ def fig1(
     """
     from croupier.paper import Figure1, TwoArms, figure1
     from croupier.paper.fig1_files import Fig1Files
-    from croupier.paper.fig1_study import cell_from, grid_from
+    from croupier.paper.fig1_study import cell_from, grid_from, runs_from
 
     console = Console(highlight=False)
     with errors_in_one_line():
@@ -81,8 +89,9 @@ def fig1(
             "seed": seed,
             "runs": runs,
             "default_runs": default_runs,
+            "own_runs": [runs_from(text) for text in runs_of] if runs_of else None,
             "horizon": horizon,
-            "curves": [cell_from(text) for text in cell] if cell else None,
+            "curves": [cell_from(text) for text in cell if text != "none"] if cell else None,
         }
         if grid is not None:
             given["variances"], given["extras"] = grid_from(grid)
@@ -123,6 +132,9 @@ def fig2(
     width: Annotated[
         float, typer.Option("--range", help="Payoffs are clipped at this multiple of the price.")
     ] = 3.0,
+    bank: Annotated[
+        int, typer.Option(min=0, help="Draw from so many paths, walked once; 0: new paths.")
+    ] = 0,
     seed: Seed = 2014,
     out: Annotated[
         Path | None, typer.Option(help="Folder of the files.", show_default="croupier-fig2-...")
@@ -147,6 +159,7 @@ def fig2(
             "runs": runs,
             "draws": None if draws is None else up_to(draws),
             "width": width,
+            "bank": bank,
             "seed": seed,
         }
         changes = {name: value for name, value in given.items() if value is not None}

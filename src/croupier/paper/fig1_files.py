@@ -40,20 +40,25 @@ class Fig1Files:
         return self.folder / f"fig1-{self.shape}.png"
 
     def cells_of(self, study: TwoArms) -> list[Fig1CellRow]:
-        """Return the rows of cells that are whole; refuse those of other settings."""
-        return _whole(study, self.cells, len(study.policies), lambda row: row.policy)
+        """Return the rows of cells that are whole."""
+        return _whole(self.cells, len(study.policies), lambda row: row.policy)
 
     def curves_of(self, study: TwoArms) -> list[Fig1CurveRow]:
-        """Return the rows of curves that are whole; refuse those of other settings."""
+        """Return the rows of curves that are whole."""
         number = len(study.policies) * len(study.times)
-        return _whole(study, self.curves, number, lambda row: (row.policy, row.time))
+        return _whole(self.curves, number, lambda row: (row.policy, row.time))
 
     def repair(self, study: TwoArms) -> None:
-        """Make both files ready to grow: what a kill has left unfinished goes."""
+        """Make both files ready to grow: what a kill has left unfinished goes.
+
+        Files of other settings are refused.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot write into {self.folder}: {error}") from error
+        _refuse_others(study, self.cells.path, self.cells.read(), set(study.cells))
+        _refuse_others(study, self.curves.path, self.curves.read(), set(study.followed))
         cells, curves = self.cells_of(study), self.curves_of(study)
         self.cells.keep(cells)
         self.curves.keep(curves)
@@ -72,10 +77,16 @@ class Fig1Files:
         self.curves.append(rows)
 
     def study(self) -> TwoArms:
-        """Return the study that the files come from, as far as it got."""
+        """Return the study that the files come from, as far as it got.
+
+        Grids that were added to each other may differ in their runs: those of the study are the
+        most.
+        """
         cells, curves = self.cells.read(), self.curves.read()
         rows: list[Fig1Row] = [*cells, *curves]
-        runs = {row.policy: row.runs for row in rows}
+        runs: dict[str, int] = {}
+        for row in rows:
+            runs[row.policy] = max(row.runs, runs.get(row.policy, 0))
         if not set(PAPER) <= set(runs):
             raise StoreError(
                 f"there is no finished cell in {self.cells.path}: run the figure first"
@@ -85,41 +96,42 @@ class Fig1Files:
             variances=tuple(row.v1 for row in cells) or (rows[0].v1,),
             extras=tuple(row.extra for row in cells) or (rows[0].extra,),
             curves=tuple(dict.fromkeys(row.cell for row in curves)),
-            runs=runs[PAPER[0]],
+            runs=(most := max(runs[policy] for policy in PAPER)),
+            own_runs=tuple((one, runs[one]) for one in PAPER if runs[one] < most),
             default_runs=runs.get(DEFAULT, 0),
             horizon=rows[0].horizon,
             seed=rows[0].seed,
         )
 
 
-def _whole(
-    study: TwoArms, sheet: Sheet[AnyRow], number: int, key: Callable[[AnyRow], object]
-) -> list[AnyRow]:
+def _whole(sheet: Sheet[AnyRow], number: int, key: Callable[[AnyRow], object]) -> list[AnyRow]:
     """Return the rows of cells that have `number` rows, told apart by their key."""
-    rows = sheet.read()
-    _refuse_others(study, sheet.path, rows)
     cells: dict[Cell, dict[object, AnyRow]] = {}
-    for row in rows:
+    for row in sheet.read():
         cells.setdefault(row.cell, {})[key(row)] = row
     return [row for cell in cells.values() if len(cell) == number for row in cell.values()]
 
 
-def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Fig1Row]) -> None:
-    """Refuse a file of other settings, and say which."""
+def _refuse_others(study: TwoArms, path: Path, rows: Sequence[Fig1Row], own: set[Cell]) -> None:
+    """Refuse a file of other settings, and say which; cells of other grids may have other runs."""
     there: dict[str, set[Any]] = {
         "shape": {row.shape for row in rows},
-        "runs": {row.runs for row in rows if row.policy in PAPER},
-        "default-runs": {row.runs for row in rows if row.policy not in PAPER},
         "horizon": {row.horizon for row in rows},
         "seed": {row.seed for row in rows},
+        "default-runs": {row.runs for row in rows if row.policy not in PAPER and row.cell in own},
     }
-    if not there["default-runs"] and len({row.cell for row in rows}) > 1:
+    if len({row.cell for row in rows}) > 1 and all(row.policy in PAPER for row in rows):
         there["default-runs"] = {0}  # and not cut off by a kill: the first cell is whole
     here = {
         "shape": study.shape,
-        "runs": study.runs,
-        "default-runs": study.runs_of(DEFAULT),
         "horizon": study.horizon,
         "seed": study.seed,
+        "default-runs": study.runs_of(DEFAULT),
     }
+    names = {policy: f"runs of {policy}" for policy, _ in study.own_runs}
+    for policy in PAPER:
+        name = names.get(policy, "runs")
+        here[name] = study.runs_of(policy)
+        found = {row.runs for row in rows if row.policy == policy and row.cell in own}
+        there.setdefault(name, set()).update(found)
     refuse_others(path, there, here)

@@ -86,14 +86,16 @@ def draw(
         for panel, cell, letter in zip(axes[:, -1], followed, letters, strict=False):
             panel.set_axis_on()
             _curve(panel, study, [row for row in curves if row.cell == cell], cell, letter)
-        _legend(figure, study)
+        _legend(figure, study, tiles)
     return figure
 
 
-def _legend(figure: Figure, study: TwoArms) -> None:
+def _legend(figure: Figure, study: TwoArms, tiles: Mapping[Cell, Tile]) -> None:
     from matplotlib.patches import Patch
 
-    size = f"{formats.count(study.runs, 'run')} of {formats.count(study.horizon, 'draw')}"
+    runs = {tile.rows[policy].runs for tile in tiles.values() for policy in PAPER} | {study.runs}
+    least = f"{min(runs)} to " if len(runs) > 1 else ""
+    size = f"{least}{formats.count(study.runs, 'run')} of {formats.count(study.horizon, 'draw')}"
     if study.runs_of(DEFAULT) not in (0, study.runs):
         size += f" (of the default: {formats.count(study.runs_of(DEFAULT))} runs)"
     figure.suptitle(

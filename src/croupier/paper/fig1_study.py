@@ -25,6 +25,7 @@ __all__ = [
     "axis",
     "cell_from",
     "grid_from",
+    "runs_from",
 ]
 
 Shape = Literal["scaled-bernoulli", "truncated-normal", "uniform"]
@@ -78,7 +79,8 @@ class TwoArms:
 
     `variances` and `extras` span the grid, `curves` are the cells that are followed in time
     (None: two that suit the shape). `default_runs` are those of croupier's default policy, where
-    they are to be other than those of the paper's; 0 leaves it out.
+    they are to be other than those of the paper's; 0 leaves it out. `own_runs` are pairs of one of
+    the paper's policies and its runs: a policy whose runs hardly differ needs fewer.
 
     >>> study = TwoArms(shape="uniform", runs=50, horizon=1000)
     >>> len(study.cells), len(study.impossible)
@@ -92,6 +94,7 @@ class TwoArms:
     runs: int = 2000
     horizon: int = 1_000_000
     default_runs: int | None = None
+    own_runs: tuple[tuple[str, int], ...] = ()
     seed: int = 2014
 
     def __post_init__(self) -> None:
@@ -105,6 +108,7 @@ class TwoArms:
             object.__setattr__(self, name, number)
         if self.default_runs is not None:
             object.__setattr__(self, "default_runs", _none_or_several(self.default_runs))
+        object.__setattr__(self, "own_runs", _own_runs_of(self.own_runs))
         object.__setattr__(self, "seed", seed_of("seed", self.seed))
         if self.curves is not None:
             object.__setattr__(self, "curves", tuple(dict.fromkeys(map(_cell_of, self.curves))))
@@ -145,7 +149,7 @@ class TwoArms:
 
     def runs_of(self, policy: str) -> int:
         """Return the runs of a policy in every cell."""
-        own = self.default_runs if policy == DEFAULT else None
+        own = self.default_runs if policy == DEFAULT else dict(self.own_runs).get(policy)
         return self.runs if own is None else own
 
     @property
@@ -271,6 +275,33 @@ def _cell_of(pair: Iterable[float]) -> Cell:
         positive("V1", round(v1, _DECIMALS)),
         positive("the extra variance", round(extra, _DECIMALS)),
     )
+
+
+def runs_from(text: str) -> tuple[str, int]:
+    """Return a policy and its runs from POLICY=RUNS.
+
+    >>> runs_from("kl-ucb=200")
+    ('kl-ucb', 200)
+    """
+    policy, _, runs = text.partition("=")
+    try:
+        return policy.strip(), int(float(runs))
+    except ValueError:
+        raise PlanError(f"runs must be POLICY=RUNS, such as kl-ucb=200, got {text!r}") from None
+
+
+def _own_runs_of(pairs: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    own = {}
+    for policy, runs in pairs:
+        if policy not in PAPER:
+            raise PlanError(
+                f"a policy of the paper is one of {', '.join(PAPER)}, got {policy!r}; "
+                "the runs of the default are default_runs"
+            )
+        own[policy] = count_of(f"the runs of {policy}", runs)
+        if own[policy] < 2:
+            raise PlanError(f"the runs of {policy} must be at least 2, got {own[policy]}")
+    return tuple((policy, own[policy]) for policy in PAPER if policy in own)
 
 
 def _none_or_several(runs: float) -> int:

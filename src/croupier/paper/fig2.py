@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from croupier.errors import StoreError
 from croupier.paper.cir import Caplet, Exact
+from croupier.paper.cir_bank import PathBank
 from croupier.paper.csv_rows import Sheet, refuse_others
 from croupier.paper.fig2_contest import CONTESTANTS
 from croupier.paper.fig2_study import Fig2Row, OptionPrice, Part, by_part, rows_of
@@ -57,9 +58,10 @@ class Figure2:
         study = OptionPrice(
             strikes=tuple(dict.fromkeys(row.strike for row in rows)),
             draws=tuple(row.draws for row in first),
-            runs=first[0].runs,
+            runs=max(row.runs for row in rows),
             contestants=tuple(name for name in CONTESTANTS if name in names),
             width=first[0].width,
+            bank=first[0].bank,
             seed=first[0].seed,
         )
         return cls(study, tuple(_whole(study, sheet)))
@@ -115,6 +117,7 @@ def figure2(
         sheet.path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"cannot write into {out}: {error}") from error
+    _refuse_others(study, sheet)
     rows = _whole(study, sheet)
     sheet.keep(rows)
     there = by_part(rows)
@@ -137,9 +140,10 @@ def figure2(
 
 
 def _measure(study: OptionPrice, part: Part, threads: int | None) -> list[Fig2Row]:
-    exact = _exact(part.strike)
+    bank = _bank(part.strike, study.bank, study.seed) if study.bank else None
+    exact = _exact(part.strike) if bank is None else bank.exact()
     began = time.process_time()
-    done = CONTESTANTS[part.contestant](study.asked(part, exact, threads))
+    done = CONTESTANTS[part.contestant](study.asked(part, exact, threads, bank))
     return rows_of(study, part, exact, done, time.process_time() - began)
 
 
@@ -148,19 +152,29 @@ def _exact(strike: float) -> Exact:
     return Caplet(strike).exact()
 
 
+@lru_cache(maxsize=1)
+def _bank(strike: float, paths: int, seed: int) -> PathBank:
+    return PathBank.walked(Caplet(strike), paths, seed)
+
+
 def _whole(study: OptionPrice, sheet: Sheet[Fig2Row]) -> list[Fig2Row]:
-    """Return the rows of parts that are whole; refuse those of other settings."""
-    rows = sheet.read()
+    """Return the rows of parts that are whole."""
+    parts = by_part(sheet.read())
+    return [row for part in parts.values() if len(part) == len(study.draws) for row in part]
+
+
+def _refuse_others(study: OptionPrice, sheet: Sheet[Fig2Row]) -> None:
+    """Refuse a file of other settings; contestants that are not asked may have other runs."""
+    rows, own = sheet.read(), set(study.parts)
     there: dict[str, set[Any]] = {
-        "runs": {row.runs for row in rows},
+        "runs": {row.runs for row in rows if row.part in own},
         "range": {row.width for row in rows},
+        "bank": {row.bank for row in rows},
         "seed": {row.seed for row in rows},
         "draws": {row.draws for row in rows} - set(study.draws),
     }
     here = {
-        "runs": study.runs, "range": study.width, "seed": study.seed,
+        "runs": study.runs, "range": study.width, "bank": study.bank, "seed": study.seed,
         "draws": ", ".join(map(str, study.draws)),
     }  # fmt: skip
     refuse_others(sheet.path, there, here)
-    parts = by_part(rows)
-    return [row for part in parts.values() if len(part) == len(study.draws) for row in part]

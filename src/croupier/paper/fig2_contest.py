@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 import croupier as cr
 from croupier.data.draws import Floats
-from croupier.errors import CroupierWarning
+from croupier.errors import CroupierWarning, PlanError
 from croupier.importance.population import Update, collected, weighed
 from croupier.paper.cir import Caplet, Exact
+from croupier.paper.cir_bank import PathBank
 from croupier.policies import VarianceThompson
 
 __all__ = [
@@ -52,7 +53,7 @@ class Asked:
 
     `exact` is known to those who set the ranges of the payoffs (0 to `width` times the price) and
     to the best arm in hindsight. No draw may be used in two runs, and all randomness comes from the
-    seed.
+    seed. With a `bank`, draws are those of its paths, and `exact` is what is true of it.
     """
 
     caplet: Caplet
@@ -62,6 +63,7 @@ class Asked:
     seed: int
     width: float = 3.0
     threads: int | None = None
+    bank: PathBank | None = None
 
     @property
     def arms(self) -> list[cr.Arm]:
@@ -85,18 +87,25 @@ Contestant: TypeAlias = Callable[[Asked], Estimates]
 
 
 def problem(
-    caplet: Caplet, exact: Exact, width: float = 3.0, arms: Sequence[int] | None = None
+    caplet: Caplet,
+    exact: Exact,
+    width: float = 3.0,
+    arms: Sequence[int] | None = None,
+    bank: PathBank | None = None,
 ) -> Any:
     """Return the arms, or some of them, as the simulator takes them; the range of the payoffs is
     0 to `width` times the price.
     """
-    from croupier.paper.cir_kernel import fill
+    from croupier.paper import cir_bank_kernel, cir_kernel
 
-    some = range(len(exact.thetas)) if arms is None else arms
-    rows = [[*caplet.parameters, caplet.shift_of(exact.thetas[k])] for k in some]
+    some = list(range(len(exact.thetas)) if arms is None else arms)
+    if bank is None:
+        rows = np.array([[*caplet.parameters, caplet.shift_of(exact.thetas[k])] for k in some])
+    else:
+        rows = bank.rows()[some]
     return cr.simulator.compiled_arms(
-        fill,
-        exact.variances[list(some)],
+        cir_kernel.fill if bank is None else cir_bank_kernel.fill,
+        exact.variances[some],
         exact.price,
         bounds=(0.0, width * exact.price),
         block=_BLOCK,
@@ -108,7 +117,7 @@ def simulated(policy: Any) -> Contestant:
     """Return a policy that the simulator plays, one draw per decision; its estimate is the mean."""
 
     def play(asked: Asked) -> Estimates:
-        arms = problem(asked.caplet, asked.exact, asked.width)
+        arms = problem(asked.caplet, asked.exact, asked.width, bank=asked.bank)
         return _simulate(asked, arms, policy)
 
     return play
@@ -117,7 +126,8 @@ def simulated(policy: Any) -> Contestant:
 def best_arm(asked: Asked) -> Estimates:
     """Draw from the arm of least variance alone."""
     best = asked.exact.best
-    alone = _simulate(asked, problem(asked.caplet, asked.exact, asked.width, [best]), "uniform")
+    arms = problem(asked.caplet, asked.exact, asked.width, [best], asked.bank)
+    alone = _simulate(asked, arms, "uniform")
     pulls = np.zeros((asked.runs, len(asked.draws), len(asked.exact.thetas)), np.int64)
     pulls[:, :, best] = asked.draws
     return Estimates(alone.values, pulls)
@@ -150,6 +160,11 @@ def default(asked: Asked) -> Estimates:
 
 def _anew(asked: Asked, estimate: Callable[[int, Any], cr.Result]) -> Estimates:
     """Return what an estimate gives with every number of draws, in as many runs."""
+    if asked.bank is not None:
+        raise PlanError(
+            "croupier's default and its mixture walk paths of their own: leave out the bank, or "
+            "name the other contestants"
+        )
     shape = (asked.runs, len(asked.draws))
     values, pulls = np.empty(shape), np.empty((*shape, len(asked.exact.thetas)), np.int64)
     for i, draws in enumerate(asked.draws):
@@ -167,6 +182,8 @@ def population(update: Update, size: int) -> Contestant:
     """Return population Monte Carlo with populations of `size`; see `Family.pmc`."""
 
     def play(asked: Asked) -> Estimates:
+        if asked.bank is not None:
+            return _populations_of(asked.bank, asked, update, size)
         parts = []
         streams = np.random.SeedSequence(asked.seed).spawn(-(-asked.runs // _TOGETHER))
         for start, seed in zip(range(0, asked.runs, _TOGETHER), streams, strict=True):
@@ -205,6 +222,17 @@ def _populations(
                 values[:, i] = running[:, n - start - 1] / n
         sums = running[:, -1]
     return values
+
+
+def _populations_of(bank: PathBank, asked: Asked, update: Update, size: int) -> Estimates:
+    """Play on the paths of a bank, in compiled code."""
+    from croupier.paper.cir_bank_kernel import UPDATES, play_populations
+
+    keys = np.random.SeedSequence(asked.seed).generate_state(asked.runs, np.uint64)
+    draws, values = np.array(asked.draws), np.empty((asked.runs, len(asked.draws)))
+    paths = (bank.payoffs, bank.ratios, *bank.aliases)
+    play_populations(UPDATES.index(update), size, *paths, draws, keys, values)
+    return Estimates(values)
 
 
 def mixture(asked: Asked) -> Estimates:

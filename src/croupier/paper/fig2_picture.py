@@ -72,8 +72,10 @@ def draw(study: OptionPrice, rows: Sequence[Fig2Row], figure: Figure | None = No
         for panel, strike in zip(axes, strikes, strict=True):
             _panel(panel, study, strike, parts)
         axes[0].set_ylabel("n · mean squared error / variance of the best arm")
+        least = min((row.runs for row in rows), default=study.runs)
+        fewer = f"{least} to " if least < study.runs else ""
         figure.suptitle(
-            f"The price of a caplet: 16 arms, {formats.count(study.runs, 'run')}",
+            f"The price of a caplet: 16 arms, {fewer}{formats.count(study.runs, 'run')}",
             fontsize=13, fontweight="bold",
         )  # fmt: skip
         lines = {line.get_label(): line for panel in axes for line in panel.get_lines()}

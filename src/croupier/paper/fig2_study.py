@@ -12,12 +12,14 @@ import numpy as np
 from croupier.checks import count_of, positive, seed_of
 from croupier.errors import PlanError
 from croupier.paper.cir import THETAS, Caplet, Exact
+from croupier.paper.cir_bank import PathBank
 from croupier.paper.fig2_contest import CONTESTANTS, Asked, Estimates
 
 __all__ = ["Fig2Row", "OptionPrice", "Part", "rows_of"]
 
 #: 10^2 ... 10^5, two to a decade.
 _DRAWS: Final = (100, 316, 1000, 3162, 10_000, 31_623, 100_000)
+_FURTHER: Final = (*_DRAWS, 316_228, 1_000_000)
 _STRIKES: Final = (0.06, 0.07, 0.08)
 
 
@@ -39,7 +41,9 @@ class Fig2Row:
     the variance of the best arm, so that nmse/best is 1 for the best arm in hindsight. `allocation`
     is that ratio as the draws of every arm imply it, without the noise of the draws themselves:
     sum_k n_k V_k/(n V*) for a plain mean, n/(V* sum_k n_k/V_k) where draws are weighted; NaN
-    where there are no arms. `width`: payoffs are clipped at `width` times the price.
+    where there are no arms; `allocation_stderr` is its standard error. `width`: payoffs are clipped
+    at `width` times the price. `bank`: how many paths the bank has, 0 where every draw walks a new
+    one; price and V* are then the bank's.
     `cpu_seconds` are those of all numbers of draws together.
     """
 
@@ -48,6 +52,7 @@ class Fig2Row:
     draws: int
     runs: int
     width: float
+    bank: int
     seed: int
     price: float
     best: float
@@ -55,6 +60,7 @@ class Fig2Row:
     nmse: float
     stderr: float
     allocation: float
+    allocation_stderr: float
     cpu_seconds: float
 
     @property
@@ -78,7 +84,8 @@ class OptionPrice:
     """The study of Figure 2; by default that of the paper: three strikes, 1000 runs to 10^5 draws.
 
     `width`: the paper's policies take payoffs between 0 and `width` times the price, and clip what
-    is above.
+    is above. `bank`: draw from so many paths that are walked once, see `PathBank`; 0 walks a new
+    path for every draw.
 
     >>> study = OptionPrice.quick(contestants=["ucb1", "thompson"])
     >>> len(study.parts), study.draws[-1]
@@ -90,6 +97,7 @@ class OptionPrice:
     runs: int = 1000
     contestants: tuple[str, ...] = tuple(CONTESTANTS)
     width: float = 3.0
+    bank: int = 0
     seed: int = 2014
 
     def __post_init__(self) -> None:
@@ -112,6 +120,7 @@ class OptionPrice:
         values = {
             "strikes": strikes, "draws": draws, "contestants": names, "runs": runs,
             "width": positive("width", self.width), "seed": seed_of("seed", self.seed),
+            "bank": count_of("bank", self.bank) if self.bank else 0,
         }  # fmt: skip
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -126,12 +135,18 @@ class OptionPrice:
         """All that is to be done, strike by strike."""
         return tuple(Part(k, name) for k in self.strikes for name in self.contestants)
 
-    def asked(self, part: Part, exact: Exact, threads: int | None = None) -> Asked:
+    def asked(
+        self,
+        part: Part,
+        exact: Exact,
+        threads: int | None = None,
+        bank: PathBank | None = None,
+    ) -> Asked:
         """Return what the contestant of a part is asked; its seed depends on nothing else."""
         key = (round(part.strike * 10**12), zlib.crc32(part.contestant.encode()))
         state = np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1, np.uint64)
-        caplet = Caplet(part.strike)
-        return Asked(caplet, exact, self.draws, self.runs, int(state[0]), self.width, threads)
+        caplet, seed = Caplet(part.strike), int(state[0])
+        return Asked(caplet, exact, self.draws, self.runs, seed, self.width, threads, bank)
 
 
 def up_to(most: float) -> tuple[int, ...]:
@@ -139,9 +154,11 @@ def up_to(most: float) -> tuple[int, ...]:
 
     >>> up_to(2000)
     (100, 316, 1000, 2000)
+    >>> up_to(1e6)[-3:]
+    (100000, 316228, 1000000)
     """
     last = count_of("draws", most)
-    return (*(n for n in _DRAWS if n < last), last)
+    return (*(n for n in _FURTHER if n < last), last)
 
 
 def rows_of(
@@ -151,11 +168,12 @@ def rows_of(
     n = np.array(study.draws, float)
     squares = n * np.square(done.values - exact.price)
     best = float(exact.variances[exact.best])
-    allocation = np.full(len(n), np.nan)
+    implied = np.full(squares.shape, np.nan)
     if done.pulls is not None and done.weighted:
-        allocation = (n / (best * (done.pulls / exact.variances).sum(axis=2))).mean(axis=0)
+        implied = n / (best * (done.pulls / exact.variances).sum(axis=2))
     elif done.pulls is not None:
-        allocation = (done.pulls @ exact.variances).mean(axis=0) / (n * best)
+        implied = (done.pulls @ exact.variances) / (n * best)
+    root = study.runs**0.5
     return [
         Fig2Row(
             strike=part.strike,
@@ -163,13 +181,15 @@ def rows_of(
             draws=draws,
             runs=study.runs,
             width=study.width,
+            bank=study.bank,
             seed=study.seed,
             price=exact.price,
             best=best,
             mean=float(done.values[:, i].mean()),
             nmse=float(squares[:, i].mean()),
-            stderr=float(squares[:, i].std(ddof=1) / study.runs**0.5),
-            allocation=float(allocation[i]),
+            stderr=float(squares[:, i].std(ddof=1) / root),
+            allocation=float(implied[:, i].mean()),
+            allocation_stderr=float(implied[:, i].std(ddof=1) / root),
             cpu_seconds=spent,
         )
         for i, draws in enumerate(study.draws)

@@ -28,7 +28,7 @@ from croupier.simulator.kinds import (
     UCB_V,
 )
 from croupier.simulator.laws import draw
-from croupier.simulator.randomness import beta, streams, uniform
+from croupier.simulator.randomness import beta, gamma_from, streams, uniform
 
 __all__ = [
     "Rules",
@@ -306,17 +306,27 @@ def play_thompson(
     x, d = np.empty(3), np.empty(3)
     drawn = np.empty(arms, np.int64)
     wins, lost = np.empty(arms), np.empty(arms)
+    # What the gamma numbers of a posterior need; only that of the arm that is drawn changes.
+    steady = min(prior[0], prior[1]) >= 1
+    shape, scale = np.empty((arms, 2)), np.empty((arms, 2))
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
+        own = s[arms]
         drawn[:] = 0
         wins[:] = 0
         lost[:] = 0
+        shape[:, 0], shape[:, 1] = prior[1] - 1 / 3, prior[0] - 1 / 3
+        scale[:] = 1 / np.sqrt(9 * shape)
         spent = 0.0
         total = mark = 0
         while spent < horizon and trouble[run, 0] == 0:
             arm, least = 0, math.inf
             for k in range(arms):
-                belief = beta(s[arms], lost[k] + prior[1], wins[k] + prior[0])
+                if steady:
+                    part = gamma_from(own, shape[k, 0], scale[k, 0])
+                    belief = part / (part + gamma_from(own, shape[k, 1], scale[k, 1]))
+                else:
+                    belief = beta(own, lost[k] + prior[1], wins[k] + prior[0])
                 if rules.factor[k] * belief < least:
                     arm, least = k, rules.factor[k] * belief
                 if len(beliefs):
@@ -329,13 +339,16 @@ def play_thompson(
                 spent += d[i]
                 drawn[arm] += 1
             loss = loss_of(x, d, rules, trouble[run], arm, total)
-            toss = uniform(s[arms])
+            toss = uniform(own)
             if len(beliefs):
                 beliefs[total, arms] = toss
-            if toss >= loss:
+            side = 1 if toss >= loss else 0
+            if side:
                 wins[arm] += 1
             else:
                 lost[arm] += 1
+            shape[arm, side] = (wins[arm] + prior[0] if side else lost[arm] + prior[1]) - 1 / 3
+            scale[arm, side] = 1 / math.sqrt(9 * shape[arm, side])
             total += 1
         while mark < len(times):
             pulls[run, mark] = drawn

@@ -40,6 +40,10 @@ PLAYED: Final = (
 )  # fmt: skip
 
 
+#: With so many arms, Thompson sampling passes over those that are far behind.
+_MANY: Final = 4
+
+
 class KernelCall(NamedTuple):
     """Some runs of one policy: their keys, the recorded times, and where results go."""
 
@@ -100,7 +104,7 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
     if isinstance(policy, Thompson):
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
-        return _index(problem, Terms(bounded=False), kinds.EVEN, np.zeros(3), False)
+        return _uniform(problem)
     if isinstance(policy, RobustUCB):
         return _robust(problem, policy)
     if type(policy) is Tightest:
@@ -238,6 +242,19 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     return play
 
 
+def _uniform(problem: Problem) -> Kernel:
+    """Return round robin: where every draw costs 1, its pulls need no draws."""
+    if not problem.unit_costs:
+        terms = Terms("second-moment", bounded=False)
+        return _index(problem, terms, kinds.EVEN, np.zeros(3), False)
+
+    def play(call: KernelCall) -> None:
+        rounds, more = np.divmod(call.times.astype(np.int64), len(problem))
+        call.pulls[:] = rounds[:, None] + (np.arange(len(problem)) < more[:, None])
+
+    return play
+
+
 def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel:
     from croupier.simulator.compiling import rebound
     from croupier.simulator.kernels import play_index
@@ -259,6 +276,7 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
 def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     from croupier.simulator.kernels import play_thompson
     from croupier.simulator.skip_ahead_thompson import play_thompson_ahead
+    from croupier.simulator.skip_thompson_arms import play_thompson_arms
 
     rules, laws = _rules(problem, policy.terms()), _laws(problem)
     prior = np.array([policy.alpha, policy.beta])
@@ -275,6 +293,14 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
             play_thompson_ahead(prior, mean_losses, call.keys, call.times, call.pulls)
 
         return play_ahead
+    alike = bool((rules.factor == 1).all())
+    if skip and len(problem) >= _MANY and paid_by_draw and alike and prior.min() >= 1:
+        many = _with_arms(play_thompson_arms, problem)
+
+        def play_arms(call: KernelCall) -> None:
+            many(prior, rules, laws, *call)
+
+        return play_arms
     kernel = _with_arms(play_thompson, problem)
     nothing = np.zeros((0, len(problem) + 1))
 

@@ -19,6 +19,7 @@ __all__ = [
     "beta",
     "exponential",
     "gamma",
+    "gamma_from",
     "log_uniform",
     "next_bits",
     "normal",
@@ -142,12 +143,8 @@ def normal(s: Any) -> float:
 
 
 @compiled
-def gamma(s: Any, shape: float) -> float:
-    """Return a gamma number with scale 1: Marsaglia and Tsang (ACM TOMS 26, 2000)."""
-    if shape < 1:
-        return gamma(s, shape + 1) * math.exp(log_uniform(s) / shape)
-    d = shape - 1 / 3
-    c = 1 / math.sqrt(9 * d)
+def gamma_from(s: Any, d: float, c: float) -> float:
+    """Return a gamma number of the shape d + 1/3, at least 1; c is 1/sqrt(9 d)."""
     while True:
         x = normal(s)
         v = 1 + c * x
@@ -159,6 +156,15 @@ def gamma(s: Any, shape: float) -> float:
             return d * v
         if math.log(u) < x * x / 2 + d * (1 - v + math.log(v)):
             return d * v
+
+
+@compiled
+def gamma(s: Any, shape: float) -> float:
+    """Return a gamma number with scale 1: Marsaglia and Tsang (ACM TOMS 26, 2000)."""
+    if shape < 1:
+        return gamma(s, shape + 1) * math.exp(log_uniform(s) / shape)
+    d = shape - 1 / 3
+    return gamma_from(s, d, 1 / math.sqrt(9 * d))
 
 
 @compiled

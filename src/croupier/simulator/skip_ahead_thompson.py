@@ -27,7 +27,7 @@ from croupier.simulator.randomness import (
     uniform,
 )
 
-__all__ = ["beta_below", "play_thompson_ahead"]
+__all__ = ["beta_below", "beta_front", "beta_tail", "play_thompson_ahead"]
 
 #: With more events than 0.35 per step, Thompson sampling is played step by step for 32 steps.
 _DENSE: Final = 0.35
@@ -43,7 +43,7 @@ _ROOM: Final = 0.5
 
 
 @compiled
-def _front(a: float, b: float, x: float) -> float:
+def beta_front(a: float, b: float, x: float) -> float:
     """Return x^a (1 - x)^b/B(a, b)."""
     log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     return math.exp(a * math.log(x) + b * math.log1p(-x) - log_beta)
@@ -77,12 +77,12 @@ def beta_below(a: float, b: float, x: float) -> float:
             fraction *= c * d
         if abs(c * d - 1) < 1e-15:
             break
-    below = _front(a, b, x) * fraction / a
+    below = beta_front(a, b, x) * fraction / a
     return 1 - below if turned else below
 
 
 @compiled
-def _beta_tail(s: Any, a: float, b: float, level: float) -> float:
+def beta_tail(s: Any, a: float, b: float, level: float) -> float:
     """Return a number from Beta(a, b), a and b at least 1, given that it is below a level.
 
     Below the mode the density is log-concave and grows: an exponential that touches its logarithm
@@ -164,7 +164,7 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
                     mark, time = book(pulls[run], times, mark, drawn, time, arm, 1)
                 continue
             at[0] = limit
-            front = _front(a[rival], b[rival], level)
+            front = beta_front(a[rival], b[rival], level)
             under, over = steps_to(random, low), steps_to(random, bound)
             end = time + int(nu / 4) + 1
             for _ in range(_LEARNED):
@@ -199,11 +199,11 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
                 if tried and exceeds:
                     arm = rival
                 elif tried:
-                    its = _beta_tail(random, a[rival], b[rival], level)
+                    its = beta_tail(random, a[rival], b[rival], level)
                     if its < _beta_under(random, aa, bb, level):
                         arm = rival
                 elif exceeds:
-                    mine = _beta_tail(random, bb, aa, 1 - level)
+                    mine = beta_tail(random, bb, aa, 1 - level)
                     if _beta_under(random, b[rival], a[rival], 1 - level) > mine:
                         arm = rival
                 bits, _ = next_bits(s[arm], chance[arm], 1)

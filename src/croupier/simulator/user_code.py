@@ -101,13 +101,13 @@ def _with_blocks(kernel: Any, own: Any, block: int) -> Any:
 
     @inlined
     def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
-        values = s[first:].view(np.float64)
-        if s[used] == block:
-            own(s, laws.parameters[arm], values)
-            s[used] = np.uint64(0)
-        value = values[s[used]]
-        s[used] += np.uint64(1)
-        return value, laws.cost_parameters[arm, 0]
+        at = np.int64(s[used])
+        if at == block:
+            own(s, laws.parameters[arm], s[first:].view(np.float64))
+            at = np.int64(0)
+        s[used] = np.uint64(at + 1)
+        # The bits of one word: a view of all of them for each draw would take ten times as long.
+        return np.uint64(s[first + at]).view(np.float64), laws.cost_parameters[arm, 0]
 
     return rebound(kernel, draw=draw, streams=long_streams)
 

@@ -165,6 +165,31 @@ def test_files_of_other_settings_are_refused_with_the_way_out(
     assert files(tmp_path) != before
 
 
+def test_a_policy_may_have_runs_of_its_own(simulator: Any, tmp_path: Path) -> None:
+    few = TwoArms(**SMALL, own_runs=[("kl-ucb", 3), ("ucb1", 2)])
+    figure = figure1(tmp_path, few, progress=False)
+    assert few.own_runs == (("ucb1", 2), ("kl-ucb", 3))
+    runs = {row.policy: row.runs for row in figure.rows}
+    assert runs == {"ucb1": 2, "ucb-v": 5, "kl-ucb": 3, "thompson": 5, DEFAULT: 5}
+    assert Figure1.read(tmp_path).study.own_runs == few.own_runs
+    with pytest.raises(cr.StoreError, match=r"runs of kl-ucb 3 there, 4 here"):
+        figure1(tmp_path, TwoArms(**SMALL, own_runs=[("kl-ucb", 4), ("ucb1", 2)]))
+
+
+def test_cells_of_another_grid_may_have_other_runs(
+    simulator: Any, study: TwoArms, tmp_path: Path
+) -> None:
+    figure1(tmp_path, study, progress=False)
+    changes = {"variances": (0.02,), "curves": (), "runs": 9, "default_runs": 5}
+    figure1(tmp_path, TwoArms(**{**SMALL, **changes}), progress=False)
+    read = Figure1.read(tmp_path)
+    assert {cell.v1: tile.rows["ucb1"].runs for cell, tile in read.tiles.items()} == {
+        0.02: 9, 0.05: 5, 0.1: 5,
+    }  # fmt: skip
+    assert read.study.runs == 9
+    assert "5 to 9 runs of 100 draws" in read.plot().get_suptitle()
+
+
 def test_files_without_the_default_are_not_taken_for_files_with_it(
     simulator: Any, study: TwoArms, tmp_path: Path
 ) -> None:

@@ -82,6 +82,18 @@ def test_plot_only_draws_again_and_simulates_nothing(simulator: Any, tmp_path: P
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_policies_may_have_runs_of_their_own_and_the_figure_no_curves(
+    simulator: Any, tmp_path: Path
+) -> None:
+    own = ["--runs-of", "ucb1=3", "--runs-of", "kl-ucb=4", "--cell", "none"]
+    done = fig1(*SMALL[: SMALL.index("--cell")], *own, "--out", str(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert not (tmp_path / "fig1-scaled-bernoulli-curves.csv").exists()
+    assert {(*call["policies"], call["runs"]) for call in simulator.calls} >= {
+        ("ucb1", 3), ("kl-ucb", 4),
+    }  # fmt: skip
+
+
 def test_what_is_left_out_is_said_at_once(simulator: Any, tmp_path: Path) -> None:
     simulator.fail_after = 0
     done = fig1("--shape", "uniform", "--grid", "0.02,0.05,0.08", "--out", str(tmp_path))
@@ -99,6 +111,7 @@ def test_what_is_left_out_is_said_at_once(simulator: Any, tmp_path: Path) -> Non
         (["--cell", "0.2,0.2"], "cell 0.2,0.2 is not possible"),
         (["--shape", "cube"], "shape must be one of"),
         (["--runs", "1"], "runs must be at least 2, got 1"),
+        (["--runs-of", "ucb1"], "runs must be POLICY=RUNS, such as kl-ucb=200, got 'ucb1'"),
         (["--horizon", "1.5"], "horizon must be a whole number"),
         (["--plot-only", "--out", "nowhere"], "there is no finished cell in nowhere"),
     ],

@@ -98,6 +98,8 @@ def test_a_coin_may_have_the_largest_variance_of_all() -> None:
         ({"horizon": 5}, "horizon must be at least 10, got 5"),
         ({"default_runs": 1}, "default_runs must be 0 or at least 2"),
         ({"default_runs": -3}, "default_runs must be a whole number"),
+        ({"own_runs": [("moss", 5)]}, "a policy of the paper is one of ucb1, .*got 'moss'"),
+        ({"own_runs": [("ucb1", 1)]}, "the runs of ucb1 must be at least 2, got 1"),
         ({"seed": -1}, "seed must be a non-negative integer"),
         ({"curves": [(0.2, 0.2)]}, "cell 0.2,0.2 is not possible with scaled-bernoulli arms"),
         ({"curves": [(0.2,)]}, "a cell must be a pair"),

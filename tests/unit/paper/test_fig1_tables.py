@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from benchmarks import figure1 as tables
-from benchmarks import pages
+from benchmarks import pages, report
 from croupier.paper import TwoArms, figure1
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tables, "FOLDER", tmp_path)
+    monkeypatch.setattr(report, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -30,7 +31,7 @@ def test_the_tables_show_every_cell_shape_and_curve(simulator: Any, folder: Path
     study: dict[str, Any] = {"variances": (0.01, 0.05), "runs": 20, "horizon": 1000}
     coin = TwoArms(**study, extras=(0.02, 0.2))
     figure = figure1(folder, coin, progress=False)
-    figure1(folder / tables.LOW, coin, progress=False)
+    figure1(folder / tables.LOG, coin, progress=False)
     figure1(folder, TwoArms(**study, extras=(0.02, 0.2), shape="uniform"), progress=False)
 
     _, (coins, uniform) = tables.wins()
@@ -49,5 +50,21 @@ def test_the_tables_show_every_cell_shape_and_curve(simulator: Any, folder: Path
     _, rows = tables.curves()
     assert [row[:2] for row in rows[:2]] == [["0.08, 0.1", "UCB1"], ["0.08, 0.1", "UCB-V"]]
     assert len(rows) == 10
-    for name in NAMES:
+    _, rows = tables.log_runs()
+    assert rows[0][:4] == ["UCB1", "0.02 to 0.2", "4", "20"]
+    for name in set(NAMES) - {"fig1-unsure"}:
         assert pages.TABLES[name]().startswith("| ")
+
+
+def test_unsure_cells_are_played_again_with_their_own_seeds(
+    simulator: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = TwoArms(variances=(0.05,), extras=(0.02, 0.2), runs=20, horizon=1000, default_runs=30)
+    figure = figure1(folder, study, progress=False)
+    assert tables.unsure_rows("") == []
+    monkeypatch.setattr(tables, "UNSURE", 0.0)
+    rows = tables.unsure_rows("")
+    defaults = [tile.rows["variance-thompson"] for tile in figure.tiles.values()]
+    assert [row["mean"] for row in rows] == [row.suboptimal for row in defaults]
+    report.write("fig1-unsure", rows, ("grid", "V1", "extra"))
+    assert pages.TABLES["fig1-unsure"]().count("\n") == 3

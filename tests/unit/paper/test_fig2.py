@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -235,6 +236,24 @@ def test_a_file_of_other_settings_is_refused_and_fresh_removes_it(
     with pytest.raises(StoreError, match="draws 400 there, 100, 500 here"):
         figure2(tmp_path, OptionPrice(study.strikes, (100, 500), 50, study.contestants))
     assert figure2(tmp_path, other, fresh=True, progress=False).study == other
+
+
+def test_a_bank_is_a_setting_and_contestants_of_other_runs_may_join(
+    everybody: Everybody, study: OptionPrice, tmp_path: Path
+) -> None:
+    banked = replace(study, strikes=(0.08,), bank=64)
+    figure2(tmp_path, banked, progress=False)
+    assert [asked.bank is not None for asked in everybody.asked] == [True, True]
+    with pytest.raises(StoreError, match="bank 64 there, 0 here"):
+        figure2(tmp_path, replace(banked, bank=0), progress=False)
+    figure2(tmp_path, replace(banked, runs=60, contestants=("thompson",)), progress=False)
+    read = Figure2.read(tmp_path)
+    assert read.study.bank == 64
+    assert {row.contestant: row.runs for row in read.rows} == {
+        "ucb1": 50, "best arm": 50, "thompson": 60,
+    }  # fmt: skip
+    assert {row.price for row in read.rows} == {everybody.asked[0].exact.price}
+    assert "50 to 60 runs" in read.plot().get_suptitle()
 
 
 # -- picture and command line

@@ -285,3 +285,16 @@ def test_a_draw_below_the_range_is_refused_like_one_above(skip: bool) -> None:
     for low, high in ((0.45, 1.0), (0.0, 0.55)):
         with pytest.raises(cr.ArmError, match=f"outside of the range .{low:g}, {high:g}"):
             cr.simulate(TWO.within(low, high), "ucb1", 10, 100, skip=skip)
+
+
+def test_uniform_draws_need_no_costs_to_be_known() -> None:
+    costs = simulator.gamma_costs([1.0, 3.0], shape=2.0)
+    sim = cr.simulate(simulator.normal([1.0, 2.0], costs=costs), "uniform", 20, 4000, rng=7)
+    first, second = sim["uniform"].pulls[:, -1].T
+    assert (np.abs(first - second) <= 1).all()
+    assert first.mean() == pytest.approx(1000, rel=0.05)
+
+
+def test_uniform_draws_go_round_at_every_recorded_time() -> None:
+    sim = cr.simulate(simulator.scaled_bernoulli([0.1, 0.1, 0.2]), "uniform", 2, 11, record=[2, 7])
+    assert sim["uniform"].pulls[1].tolist() == [[1, 1, 0], [3, 2, 2], [4, 4, 3]]
