@@ -90,6 +90,24 @@ def tail_problem() -> Problem:
     return Problem(arms, loss, min(fine), 1e-4)
 
 
+def tilted(rng: np.random.Generator, size: int, mean: float) -> Floats:
+    """Draw P(Z > 4) with a mean; if it is above 6, nearly all draws are tiny."""
+    z = rng.normal(mean, 1.0, size)
+    return (z > 4) * np.exp(-mean * z + mean**2 / 2)
+
+
+def wide_problem() -> Problem:
+    """Return a box that is far too large: the variance is e^(m^2) P(Z > 4 + m) - p^2."""
+    arms = cr.continuum(tilted, check=False, mean=(0.0, 9.0))
+    p = float(stats.norm.sf(4))
+
+    def loss(mean: Any) -> Any:
+        return np.exp(mean**2 + stats.norm.logsf(4 + mean)) - p * p
+
+    known = loss(np.array([point[0] for point in arms.points], float))
+    return Problem(arms, known, float(loss(np.linspace(3, 5, 201)).min()), p)
+
+
 def idle(rng: np.random.Generator, size: int, drift: float, colour: float) -> Any:
     """Draw the caplet at strike 0.07, whatever the colour."""
     return Drifted(Caplet(0.07))(rng, size, drift)
@@ -179,6 +197,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "tail of 1e-4, mean and scale": tail_problem,
     "caplet, strike 0.07, and an idle parameter": idle_problem,
     "size of a block, with its cost": block_problem,
+    "tail of 3e-5, a box that is too large": wide_problem,
     "coefficient of a control variate (untuned)": controlled_problem,
     "gamma proposal, shape and scale (untuned)": proposed_problem,
 }

@@ -360,9 +360,9 @@ def _continuum() -> str:
             f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}",
             f"{float(row['worst']):.2f}",
             f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}",
-            f"{float(row['bias']):+.2f}",
+            f"{float(row['bias']):+.2f}" if row["bias"] else "-",
             f"{float(row['coverage']):.3f}",
-            row["silent"],
+            row["silent"] or "-",
             f"{float(row['points']):.0f}",
         ]
         for row in report.read("continuum")
