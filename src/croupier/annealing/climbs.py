@@ -76,6 +76,8 @@ def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tup
     chains = Chains(points, *model.evaluate(points))
     step, count = np.full(len(points), 0.5), len(points)
     for _ in range(STEPS + MORE_STEPS * d):
+        if model.late():
+            break
         noise = rng.standard_normal(points.shape) * (model.spread / math.sqrt(d))
         trial = chains.points + step[:, None] * noise
         prior, likelihood = model.evaluate(trial)
@@ -97,7 +99,7 @@ def with_peaks(
     while len(peaks) < MOST:
         missing = height - log_z - law.log_density(ends.points)
         top = int(np.argmax(missing))
-        if not missing[top] > math.log(UNKNOWN) or count > 2 * most:
+        if not missing[top] > math.log(UNKNOWN) or count > 2 * most or model.late():
             break
         peak, taken = _shape_of(model, rng, ends, top)
         count += taken

@@ -179,6 +179,10 @@ class Model:
     def _likelihood(self, points: Floats) -> Floats:
         return self.values_at(points) if self.meter is None else self.meter(self, points)
 
+    def late(self) -> bool:
+        """Return whether a pilot has used up its share of the budget."""
+        return self.meter is not None and self.meter.late()
+
     def values_at(self, points: Floats) -> Floats:
         """Return the log-likelihood at points in the coordinates of the user, checked."""
         what = "the log-likelihood"

@@ -207,11 +207,11 @@ def _polished(model: Model, rng: np.random.Generator, law: Mixture) -> tuple[flo
         weights, excess = _relative(logs)
         if excess < best[0]:
             best = excess, wide
-        if rounds == ROUNDS or 1 / float(weights @ weights) < ENOUGH * d * k:
+        if rounds == ROUNDS or 1 / float(weights @ weights) < ENOUGH * d * k or model.late():
             break
         law = refit(law, points, weights, model.spread)
     excess, law = best
-    if excess < 1:  # tails matter little where the fit is poor
+    if excess < 1 and not model.late():  # tails matter little where the fit is poor
         light = replace(law, freedom=FREEDOM)
         _, logs = FittedModes(model, light).weighted(rng, size)
         spent += size

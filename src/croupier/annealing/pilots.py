@@ -129,7 +129,7 @@ def explore(
     effective size of the sample allows. At each level the points are resampled, and then moved by
     autoregressive moves. `first` are points that the rng has made already. `most` is about the
     largest number of evaluations; if it is small, so is the number of points. When it is used up,
-    the rest of the way is one step.
+    or when the pilot is late, the rest of the way is one step.
     """
     first = first or Start.of(model, rng)
     size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
@@ -137,7 +137,7 @@ def explore(
         first = first.joined(Start.of(model, rng, size - len(first.points)))
     points, likelihood = first
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
-        if len(points) >= TIMES * size:
+        if len(points) >= TIMES * size or model.late():
             break
         points, likelihood = Start(points, likelihood).joined(Start.of(model, rng, size))
     if alive < 2:
@@ -164,11 +164,11 @@ def explore(
             break
         kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, level, evaluate, moves)
+        level = _settled(rng, chains, level, evaluate, moves, model)
         step, freedom = level.step, level.freedom
         fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
-        last = len(levels) >= MOST or count > most
+        last = len(levels) >= MOST or count > most or model.late()
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break
@@ -179,11 +179,18 @@ def explore(
 
 
 def _settled(
-    rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate, most: int
+    rng: np.random.Generator,
+    chains: Chains,
+    level: Level,
+    evaluate: Evaluate,
+    most: int,
+    model: Model,
 ) -> Level:
     """Move points until they no longer depend on where they were; return the level."""
     gone = 0.0
     for moves in range(most):
+        if model.late():
+            break
         if moves >= MOVES:
             if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
                 break

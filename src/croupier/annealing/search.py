@@ -86,7 +86,8 @@ def search(
 ) -> Found | None:
     """Return what one search finds; None if the likelihood was 0 at all points.
 
-    After about `most` evaluations, the rest of the way is one step.
+    After about `most` evaluations, or when the pilot is late, the rest
+    of the way is one step.
     """
     size = POINTS + MORE * model.dimensions
     m = early_points(model) if early is None else early
@@ -108,7 +109,10 @@ def search(
     trail: list[float] = []
     while beta < 1:
         rise, weights, grown = risen(
-            chains.likelihood, shares, 1 - beta, last=len(levels) >= MOST_LEVELS or count > most
+            chains.likelihood,
+            shares,
+            1 - beta,
+            last=len(levels) >= MOST_LEVELS or count > most or model.late(),
         )
         log_z += grown
         trail.append(log_z)
@@ -117,7 +121,7 @@ def search(
         m = max(size, int(FEWER * len(chains.points)))
         kept, shares = _resampled(rng, law, chains.points, weights, m)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, beta, law, evaluate)
+        level = _settled(rng, chains, beta, law, evaluate, model)
         levels.append(level)
     return Found(tuple(levels), chains, shares, tuple(trail), count, m0)
 
@@ -169,12 +173,19 @@ def _resampled(
 
 
 def _settled(
-    rng: np.random.Generator, chains: Chains, beta: float, law: Mixture, evaluate: Any
+    rng: np.random.Generator,
+    chains: Chains,
+    beta: float,
+    law: Mixture,
+    evaluate: Any,
+    model: Model,
 ) -> MixtureLevel:
     """Move points until they no longer depend on where they were; return the level."""
     k = len(law.shares)
     steps, gone = np.ones(k), np.zeros(k)
     for moves in range(MOST_MOVES):
+        if model.late():
+            break
         level = MixtureLevel(beta, law, steps)
         if k > 1 and moves % 3 == 2:
             move(rng, chains, beta, evaluate, level, jump=True)
