@@ -2,13 +2,15 @@
 
 The likelihood is that of a normal model in 13 dimensions, far from its prior, with a known log Z.
 It takes the wanted time for each point: it sleeps, or waits busily if that is too short to sleep.
-A row says how long the whole call took, compared with `seconds=`, and what the pilot took of it.
+A row says how long the whole call took, compared with `seconds=`, what the pilot took of it, and
+the load of the machine: the number of processes that wanted to run.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import time
 import warnings
 from collections.abc import Callable
@@ -98,6 +100,7 @@ def measured(speed: str, kind: str, workers: int, seconds: float) -> dict[str, A
         "log Z - truth": f"{result.log_value - TRUTH:.4f}",
         "claimed": f"{result.log_stderr:.4f}",
         "warnings": len(result.warnings),
+        "load": f"{os.getloadavg()[0]:.1f}",
     }
 
 

@@ -477,6 +477,29 @@ def _evidence_modes() -> str:
     return _table([*header, "evaluations", "cpu s"], rows)
 
 
+def _as_it_is(name: str) -> str:
+    """Return all columns of a file."""
+    rows = report.read(name)
+    return _table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def _evidence_budgets() -> str:
+    """Return the share of the budget that calls of evidence took, for each speed."""
+    rows = report.read("evidence-budgets")
+    cases = list(dict.fromkeys((row["workers"], row["seconds="]) for row in rows))
+    found = {
+        (row["a point"], row["function of"], row["workers"], row["seconds="]): row for row in rows
+    }
+    body = []
+    for speed, kind in dict.fromkeys((row["a point"], row["function of"]) for row in rows):
+        cells = (found.get((speed, kind, *case)) for case in cases)
+        body.append([speed, kind, *("-" if row is None else row["of the budget"] for row in cells)])
+    titles = [
+        f"{seconds} s, {workers} worker{'s' * (workers != '1')}" for workers, seconds in cases
+    ]
+    return _table(["a point", "function of", *titles], body)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -488,6 +511,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "programs": lambda: _measured("programs"),
     "evidence": _evidence,
     "evidence-modes": _evidence_modes,
+    "evidence-budgets": _evidence_budgets,
+    "evidence-posterior": lambda: _as_it_is("evidence-posterior"),
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-low-winners": lambda: _table(*figure1.low_winners()),
     "fig1-low-default": lambda: _table(*figure1.low_default()),

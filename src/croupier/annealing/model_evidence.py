@@ -129,10 +129,10 @@ def evidence(
                 gradient=gradient,
             )
             ready = prepared(wish, meter)
-            opening = Opening.of(ready, around.budget, meter)
+            opening = Opening.of(ready, limits, around.budget.cost, meter)
             if temperatures is None and schedule is None:
-                ready = _affordable(ready, around.budget, opening, meter)
-            batch = meter.decided(lambda: opening.chains(ready.arms, around.budget))
+                ready = _affordable(ready, opening, meter)
+            batch = meter.decided(lambda: opening.chains(ready.arms))
             spent = meter.decided(lambda: meter.elapsed)
         own.setdefault("batch", int(batch) or "growing")
         dealing = Dealing(policy=policy, combine=combine, log=True, **own)
@@ -267,10 +267,10 @@ def _precision(around: RunSettings) -> float | None:
     return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
 
 
-def _affordable(ready: Prepared, budget: Budget, opening: Opening, meter: Meter) -> Prepared:
+def _affordable(ready: Prepared, opening: Opening, meter: Meter) -> Prepared:
     """Leave out annealing whose first chains would take too much of a budget of seconds."""
     long = sorted(annealing_of(ready.arms), key=lambda arm: arm.evaluations)
-    kept = int(meter.decided(lambda: opening.arms_within(long, budget, meter.helpers)))
+    kept = int(meter.decided(lambda: opening.arms_within(long, meter.helpers)))
     gone = long[kept:] if kept or len(long) < len(ready.arms) else long[1:]
     if not gone:
         return ready

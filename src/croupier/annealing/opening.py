@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from croupier.annealing.annealed import Annealed
 from croupier.annealing.models import pilot_stream
+from croupier.annealing.pilot_limits import Limits
 from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.preparing import Prepared
 from croupier.annealing.rungs import Later, Rung
 from croupier.annealing.vectorised import is_compiled
-from croupier.running.settings import Budget
 
 __all__ = ["Opening", "annealing_of"]
 
@@ -43,31 +44,37 @@ _QUICK: Final = 1e-3
 
 
 class Opening(NamedTuple):
-    """What the first calls take: the seconds of a move of a few chains, and of one more chain."""
+    """What the first calls take: the seconds of a move of a few chains, and of one more chain.
+
+    `seconds` and `cost` are the budgets, if they are given.
+    """
 
     few: float = 0.0
     more: float = 0.0
+    seconds: float | None = None
+    cost: float | None = None
 
     @classmethod
-    def of(cls, ready: Prepared, budget: Budget, meter: Meter) -> Opening:
+    def of(cls, ready: Prepared, limits: Limits, cost: float | None, meter: Meter) -> Opening:
         """Return what a move takes; moves of a quick likelihood are timed."""
-        if budget.seconds is None:
-            return cls()
+        if not meter.decided(lambda: float(limits.seconds is not None)):
+            return cls(cost=cost)
         each = ready.each
         arm = min(annealing_of(ready.arms), key=lambda arm: arm.evaluations, default=None)
-        if arm is None or each > _QUICK:
-            return cls(_FEWEST * each, each)
-        few = meter.decided(lambda: _timed(arm, meter))
-        return cls(max(few, _FEWEST * each), each or few / _FEWEST)
+        few = _FEWEST * each
+        if arm is not None and each <= _QUICK:
+            taken = _timed(arm, meter)
+            few = meter.decided(partial(max, few, taken))
+        return cls(few, each or few / _FEWEST, limits.seconds, cost)
 
-    def arms_within(self, long: Sequence[Annealed], budget: Budget, workers: int) -> int:
+    def arms_within(self, long: Sequence[Annealed], workers: int) -> int:
         """Return how many arms, the shortest first, can start within their share of a budget."""
-        if budget.seconds is None:
+        if self.seconds is None:
             return len(long)
-        seconds = np.cumsum([arm.evaluations for arm in long]) * self.few
-        return int(np.searchsorted(seconds, _SHARE * budget.seconds * workers, "right"))
+        taken = np.cumsum([arm.evaluations for arm in long]) * self.few
+        return int(np.searchsorted(taken, _SHARE * self.seconds * workers, "right"))
 
-    def chains(self, arms: Sequence[Rung], budget: Budget) -> int:
+    def chains(self, arms: Sequence[Rung]) -> int:
         """Return how many chains the first call of each arm has; 0 means growing calls."""
         last = arms[-1]
         if isinstance(last, Later):
@@ -75,9 +82,9 @@ class Opening(NamedTuple):
         if not last.model.vectorised and not is_compiled(last.model.log_likelihood):
             return 0
         each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
-        most = (_EVALUATIONS if budget.cost is None else _FIRST * budget.cost) / each
-        if budget.seconds is not None and self.more:
-            left = _FIRST * budget.seconds / each - self.few
+        most = (_EVALUATIONS if self.cost is None else _FIRST * self.cost) / each
+        if self.seconds is not None and self.more:
+            left = _FIRST * self.seconds / each - self.few
             most = min(most, _FEWEST + left / self.more)
         return int(np.clip(most, _FEWEST, _MOST))
 

@@ -21,9 +21,6 @@ from croupier.annealing.pilots import Start
 from croupier.annealing.preparing import ladder
 from croupier.annealing.prior_checks import log_mass
 from croupier.annealing.rungs import LONG, Later
-from croupier.running.settings import Budget
-
-NO_COST = Budget(draws=1000, seconds=None, cost=None)
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -159,7 +156,7 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     arms = ladder(log_likelihood, prior, kernel="slice")
     each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
     assert 5000 < max(each) <= LONG
-    first = Opening().chains(arms, NO_COST)
+    first = Opening().chains(arms)
     assert isinstance(first, int)
     assert 4 <= first < 40
     assert first * sum(each) <= _EVALUATIONS
@@ -169,7 +166,7 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     )  # fmt: skip
     assert [row.draws for row in result.arms] == [first, first]
     easy, normal, _ = gaussian_model(3)
-    assert Opening().chains(ladder(easy, normal), NO_COST) == _MOST
+    assert Opening().chains(ladder(easy, normal)) == _MOST
 
 
 @pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
