@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -110,9 +111,9 @@ def evidence(
         log_likelihood, prior = from_cube(log_likelihood, prior, prior_transform, dimensions)
     elif dimensions is not None:
         raise PlanError("dimensions is for prior_transform=: a prior knows its own number")
-    seed = _seed_of(around)
+    began, seed = time.perf_counter(), _seed_of(around)
     with _crew(around, log_likelihood, prior) as crew:
-        with _metered(around, seed, crew) as (meter, limits):
+        with _metered(around, seed, crew, began) as (meter, limits):
             wish = Wish(
                 log_likelihood,
                 prior,
@@ -192,7 +193,9 @@ def _begun(around: RunSettings) -> bool:
 
 
 @contextmanager
-def _metered(around: RunSettings, seed: int, crew: Crew | None) -> Iterator[tuple[Meter, Limits]]:
+def _metered(
+    around: RunSettings, seed: int, crew: Crew | None, began: float
+) -> Iterator[tuple[Meter, Limits]]:
     """Count a pilot, show it, and keep what it evaluates beside a store."""
     budget = around.budget
     evaluations = min(each for each in (budget.draws, budget.cost, math.inf) if each is not None)
@@ -203,11 +206,11 @@ def _metered(around: RunSettings, seed: int, crew: Crew | None) -> Iterator[tupl
             tell(f"{evaluations:,} evaluations of the likelihood")
 
         if around.store is None:
-            yield limits.meter(None, crew, show), limits
+            yield limits.meter(None, crew, show, began), limits
             return
         with _journal(around, seed) as (journal, fits):
             limits = limits if fits else Limits()
-            yield limits.meter(journal, crew, show), limits
+            yield limits.meter(journal, crew, show, began), limits
 
 
 @contextmanager

@@ -145,7 +145,8 @@ def find_modes(
     """Return what independent searches find together; None if they saw only zeros.
 
     In a number of seconds, a search that would not end in time does not begin, and fewer points
-    climb. A search that has used up half of the evaluations ends with one step.
+    climb. A search that has used up half of the evaluations ends with one step. A search that the
+    end of the pilot has cut off does not count.
     """
     decided = _at_once if model.meter is None else model.meter.decided
     began = time.perf_counter()
@@ -156,11 +157,14 @@ def find_modes(
         late = float(start + 1.5 * taken > until)
         if found and decided(partial(float, late)):
             break
-        if (each := search(model, rng, early, allowed / len(streams))) is not None:
+        each = search(model, rng, early, allowed / len(streams))
+        if model.late():  # its last steps were too long
+            break
+        if each is not None:
             found.append(each)
         taken = time.perf_counter() - start
     if not found:
-        return None
+        return Modes.none(len(streams) * evaluations_of(model)) if model.late() else None
     best = max(found, key=lambda each: each.log_z)
     spent = sum(each.evaluations for each in found)
     left = 0.7 * max(until - time.perf_counter(), 0.0)

@@ -16,7 +16,7 @@ from croupier.annealing.pilot_journal import Journal
 from croupier.annealing.pilot_meter import Crew, Meter
 from croupier.annealing.pilots import COST, FIRST, Start
 
-__all__ = ["LEAST", "OWN", "PILOT", "Limits", "first_look", "none_bought"]
+__all__ = ["LEAST", "PILOT", "Limits", "first_look", "none_bought"]
 
 #: The share of a budget that a pilot is made for, and the share at which it must end. A budget
 #: with less than this many evaluations for a pilot has none.
@@ -34,7 +34,7 @@ _LOOK: Final = 0.05
 _SLOW: Final = 1e-3
 
 #: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
-OWN: Final = 1e-5
+_OWN: Final = 1e-5
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Limits:
 
     def allowed(self, each: float) -> float:
         """Return about how many evaluations a pilot may make, if one takes `each` seconds."""
-        by_time = math.inf if self.seconds is None else PILOT * self.seconds / (each + OWN)
+        by_time = math.inf if self.seconds is None else PILOT * self.seconds / (each + _OWN)
         return min(by_time, math.inf if self.evaluations is None else PILOT * self.evaluations)
 
     def share(self, seconds: float) -> float:
@@ -58,11 +58,12 @@ class Limits:
         journal: Journal | None = None,
         crew: Crew | None = None,
         show: Callable[[int], None] = lambda evaluations: None,
+        began: float | None = None,
     ) -> Meter:
         """Return a meter that ends a pilot within these limits."""
         seconds = math.inf if self.seconds is None else _LATE * self.seconds
         most = math.inf if self.evaluations is None else _LATE * self.evaluations
-        return Meter(journal, crew, show, seconds, most)
+        return Meter(journal, crew, show, seconds, most, began)
 
 
 def first_look(

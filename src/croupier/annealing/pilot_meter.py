@@ -37,7 +37,7 @@ class Meter:
     """Counts the evaluations of a pilot; with a journal, it remembers them, too.
 
     `show` is called with the number of evaluations so far. The pilot is late after so many
-    `seconds`, or after `most` evaluations.
+    `seconds` since the call `began`, or after `most` evaluations.
     """
 
     def __init__(
@@ -47,10 +47,12 @@ class Meter:
         show: Callable[[int], None] = lambda evaluations: None,
         seconds: float = math.inf,
         most: float = math.inf,
+        began: float | None = None,
     ) -> None:
         self.evaluations = 0
         self._journal, self._crew, self._show = journal, crew, show
-        self._began, self._seconds, self._most = time.perf_counter(), seconds, most
+        self._began = time.perf_counter() if began is None else began
+        self._seconds, self._most = seconds, most
         self._inside = 0.0  # seconds in the likelihood
 
     def __call__(self, model: Model, points: Floats) -> Floats:
@@ -136,6 +138,7 @@ class Crew:
         began = time.perf_counter()
         late = bool(wait(self._starting, timeout=seconds).not_done)
         if late and self._staff.solo:
+            self.close()  # they would only be in the way
             width = around.width or 2 * self._staff.workers
             alone = replace(around, workers=None, executor=None, width=width)
             return alone, time.perf_counter() - began

@@ -27,7 +27,7 @@ from croupier.annealing.gradients import Langevin, Slope
 from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.modes import Modes, affordable, searched
-from croupier.annealing.pilot_limits import LEAST, OWN, PILOT, Limits, first_look, none_bought
+from croupier.annealing.pilot_limits import LEAST, PILOT, Limits, first_look, none_bought
 from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.pilots import FIRST, Pilot, explore
 from croupier.annealing.prior_checks import check_law, check_mass, check_proper
@@ -177,7 +177,8 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         left = None
         if wish.limits.seconds is not None:
             left = max(0.0, PILOT * wish.limits.seconds - meter.elapsed)
-        rest = meter.decided(lambda: _rest(allowed, each, left, meter.evaluations))
+        pace = meter.decided(lambda: meter.pace(each))
+        rest = meter.decided(lambda: _rest(allowed, pace, left, meter.evaluations))
         modes = searched(metered, wish.seed, rest, left)
     found = modes if modes and modes.levels else pilot
     moves = (
@@ -194,10 +195,10 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     return Prepared(build.ladder(), modes, each, points, _meagre(model, pilot, meter.evaluations))
 
 
-def _rest(allowed: float, each: float, left: float | None, spent: int) -> float:
+def _rest(allowed: float, pace: float, left: float | None, spent: int) -> float:
     """Return the evaluations that are left for searches."""
     rest = max(allowed - spent, 0.0)
-    return rest if left is None else min(rest, left / (each + OWN))
+    return rest if left is None else min(rest, left / pace)
 
 
 def _longest(limits: Limits, each: float) -> float:
