@@ -271,7 +271,7 @@ def _precision(around: RunSettings) -> float | None:
 
 
 def _affordable(ready: Prepared, opening: Opening, meter: Meter) -> Prepared:
-    """Leave out annealing whose first chains would take too much of a budget of seconds."""
+    """Leave out annealing whose first chains would take too much of the budget."""
     long = sorted(annealing_of(ready.arms), key=lambda arm: arm.evaluations)
     kept = int(meter.decided(lambda: opening.arms_within(long, meter.helpers)))
     gone = long[kept:] if kept or len(long) < len(ready.arms) else long[1:]

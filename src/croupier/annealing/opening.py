@@ -35,7 +35,7 @@ _FIRST: Final = 0.1
 #: And at most this many evaluations; otherwise chains of slices would exceed a budget of seconds.
 _EVALUATIONS: Final = 200_000
 
-#: Arms that cannot start within this share of a budget of seconds are left out.
+#: Arms that cannot start within this share of a budget of cost or seconds are left out.
 _SHARE: Final = 0.2
 
 #: A few chains make this many moves, to be timed, if a point takes fewer seconds than this.
@@ -69,10 +69,10 @@ class Opening(NamedTuple):
 
     def arms_within(self, long: Sequence[Annealed], workers: int) -> int:
         """Return how many arms, the shortest first, can start within their share of a budget."""
-        if self.seconds is None:
-            return len(long)
-        taken = np.cumsum([arm.evaluations for arm in long]) * self.few
-        return int(np.searchsorted(taken, _SHARE * self.seconds * workers, "right"))
+        taken = np.cumsum([arm.evaluations for arm in long])
+        seconds = np.inf if self.seconds is None else self.seconds * workers / max(self.few, 1e-12)
+        cost = np.inf if self.cost is None else self.cost / _FEWEST
+        return int(np.searchsorted(taken, _SHARE * min(seconds, cost), "right"))
 
     def chains(self, arms: Sequence[Rung]) -> int:
         """Return how many chains the first call of each arm has; 0 means growing calls."""
