@@ -105,28 +105,30 @@ class Builder(NamedTuple):
 
     def ladder(self) -> list[Rung]:
         """Return arms in the order of their expected cost times variance."""
-        plain = plain_arm(self.plain, self.moves, costs=self.costs)
+        searched = isinstance(self.pilot, Modes)
         excess, fitted = self.fitted()
-        expected: list[tuple[float, Annealed | Fitted | FittedModes]] = [
-            (self.pilot.excess, plain),
-            (2 * excess, fitted),
-        ]
+        expected: list[tuple[float, Annealed | Fitted | FittedModes]] = [(2 * excess, fitted)]
+        if not searched:  # after a search, the prior is far from the posterior
+            plain = plain_arm(self.plain, self.moves, costs=self.costs)
+            expected.append((self.pilot.excess, plain))
         # One step per level adds -log(LEFT) to the variance of a log-weight; r steps add 1/r of it.
         levels = len(self.pilot.levels)
         whole = levels**2 * -math.log(LEFT)
-        wanted = (math.ceil(whole / aim) for aim in _AIMS)
+        wanted = (math.ceil(whole / aim) for aim in (_AIMS[1:] if searched else _AIMS))
+        annealed: list[Annealed] = []
         for steps in sorted({max(2, steps) for steps in wanted}):
             variance = math.expm1(whole / steps)
-            expected.append((2 * steps * variance, self.annealed(steps + 1)))
+            annealed.append(self.annealed(steps + 1))
+            expected.append((2 * steps * variance, annealed[-1]))
         longest = self.longest
-        if expected[-1][1].evaluations > longest:  # the finest is the last, the coarsest the third
-            most = max(longest, expected[2][1].evaluations)
+        if expected[-1][1].evaluations > longest:  # the finest is the last
+            most = max(longest, annealed[0].evaluations)
             expected = [pair for pair in expected if pair[1].evaluations <= most]
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)
         hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
         # One arm must not depend on the fitted distribution, even if the pilot prefers it.
-        rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
+        rest = [arm for _, arm in expected if arm in annealed]
         return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
 
 
