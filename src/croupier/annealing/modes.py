@@ -218,28 +218,24 @@ def find_modes(
         tuple([float(each.log_z) for each in found]),
         spent + climbed.evaluations + polishing,
         sum(each.early for each in found),
-        seen_by(first, law, found, tops, climbed),
+        seen_by(law, found, tops, climbed),
     )
 
 
-def seen_by(
-    first: Mixture, law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed
-) -> Seen:
-    """Return how often modes were found; `first` is the law of the searches, `law` the last one."""
-    k = len(first.shares)
-    owners = [first.log_parts(each.chains.points).argmax(axis=1) for each in found]
-    counts = np.array([np.bincount(owner, minlength=k) for owner in owners])
-    there = counts > 0
+def seen_by(law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed) -> Seen:
+    """Return how often the components of a law were found; `tops` are the peaks of the searches."""
+    k = len(law.shares)
+    owners = [law.log_parts(each.chains.points).argmax(axis=1) for each in found]
+    there = np.array([np.bincount(owner, minlength=k) for owner in owners]) > 0
     everywhere, n, m = there.all(axis=0), int(there[0].sum()), int(there[-1].sum())
-    both = int(everywhere.sum())
-    rare = [*(~everywhere & (climbed.arrivals < RARE)), *(p.arrivals < RARE for p in climbed.peaks)]
+    both, some = int(everywhere.sum()), int(there.any(axis=0).sum())
     places = np.concatenate([tops.points, *[peak.mean[None] for peak in climbed.peaks]])
     home = law.log_parts(places).argmax(axis=1)
-    chance = np.array(rare, dtype=bool)
-    alone = set(home[chance].tolist()) - set(home[~chance].tolist())
-    share = float(sum(law.shares[each] for each in alone))
+    arrivals = [*climbed.arrivals, *(peak.arrivals for peak in climbed.peaks)]
+    rare = ~everywhere & (np.bincount(home, arrivals, k) < RARE)
     expected = (n + 1) * (m + 1) / (both + 1) - 1
-    return Seen(both, k - both, len(climbed.peaks), expected, climbed.starts, share)
+    share = float(law.shares[rare].sum())
+    return Seen(both, some - both, k - some, expected, climbed.starts, share)
 
 
 def _at_once(choose: Callable[[], float]) -> float:

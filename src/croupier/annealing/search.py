@@ -45,6 +45,10 @@ MOVES: Final = 3
 MOST_MOVES: Final = 30
 FORGOTTEN: Final = 3.0
 
+#: The moves of a level take at most this share of the evaluations that are left: a long way with
+#: few moves is better than a way that ends with one large step.
+LEVEL: Final = 0.1
+
 #: A search has at most this many levels; the rest of the way is one step.
 MOST_LEVELS: Final = 200
 
@@ -118,7 +122,8 @@ def search(
         m = max(size, int(FEWER * len(chains.points)))
         kept, shares = _resampled(rng, law, chains.points, weights, m)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, beta, law, evaluate)
+        moves = int(np.clip(LEVEL * (most - count) / len(kept), MOVES, MOST_MOVES))
+        level = _settled(rng, chains, beta, law, evaluate, moves)
         levels.append(level)
     return Found(tuple(levels), chains, shares, tuple(trail), count, m0)
 
@@ -170,16 +175,16 @@ def _resampled(
 
 
 def _settled(
-    rng: np.random.Generator, chains: Chains, beta: float, law: Mixture, evaluate: Any
+    rng: np.random.Generator, chains: Chains, beta: float, law: Mixture, evaluate: Any, most: int
 ) -> MixtureLevel:
     """Move points until they no longer depend on where they were; return the level.
 
-    The first moves are in turn about the law with joint and with separate tails. The law whose
+    There are at most `most` moves. The first moves are in turn about the law with joint and with separate tails. The law whose
     moves go further stays.
     """
     laws = [law, replace(law, freedom=LIGHTER, separate=True)] if law.dimensions > 1 else [law]
     paces = [Pace(each) for each in laws]
-    for moves in range(MOST_MOVES):
+    for moves in range(most):
         if moves == TRIED * len(paces):
             paces = [max(paces, key=lambda pace: pace.mean())]
         if len(law.shares) > 1 and moves % 3 == 2:

@@ -142,7 +142,7 @@ def test_modes_of_two_searches_say_how_many_there_are() -> None:
                    for rows in ([0, 1, 2, 3], [0, 1, 2, 4])]  # fmt: skip
     tops: Any = SimpleNamespace(points=places)
     climbed = Climbed(law, [], np.array([900, 50, 40, 3, 60]), 1053, 0)
-    seen = seen_by(law, law, halves, tops, climbed)
+    seen = seen_by(law, halves, tops, climbed)
     assert (seen.by_all, seen.by_some) == (3, 2)
     assert seen.expected == pytest.approx(5.25)
     assert seen.rare == pytest.approx(0.2)  # three starts, and one of the searches
