@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from croupier.annealing.annealed import Annealed, Kernel, compilable
-from croupier.annealing.fitted import HEAVIER, Fitted, FittedModes
+from croupier.annealing.fitted import FREEDOM, HEAVIER, Fitted, FittedModes
 from croupier.annealing.models import Model
 from croupier.annealing.modes import Modes
 from croupier.annealing.pilots import LEFT, Pilot
 from croupier.annealing.slices import Slice
 
-__all__ = ["LONG", "Builder", "Later", "Rung", "plain_arm"]
+__all__ = ["LONG", "Builder", "Later", "Rung", "is_poor", "plain_arm"]
 
 #: Arms whose chains take more evaluations than this are left out if another arm takes fewer.
 LONG: Final = 20_000
@@ -30,6 +30,9 @@ _JUDGES: Final = 200
 
 #: Arms that a pilot expects to be this many times worse than the best are left out.
 _HOPELESS: Final = 50.0
+
+#: A fitted distribution with a larger relative variance is poor: modes or curves are likely.
+_POOR: Final = 3.0
 
 #: A fitted distribution gets heavier tails if they raise the variance by at most this factor.
 _DEARER: Final = 1.3
@@ -130,6 +133,13 @@ class Builder(NamedTuple):
         # One arm must not depend on the fitted distribution, even if the pilot prefers it.
         rest = [arm for _, arm in expected if arm in annealed]
         return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
+
+
+def is_poor(model: Model, pilot: Pilot) -> bool:
+    """Return whether one Student's distribution fits the points of a pilot badly."""
+    level, effective = pilot.levels[-1], pilot.effective
+    laws = (Fitted(model, level, effective, freedom=nu) for nu in (FREEDOM, HEAVIER))
+    return all(_excess(law, pilot) > _POOR for law in laws)
 
 
 def _excess(fitted: Fitted, pilot: Pilot) -> float:

@@ -179,8 +179,8 @@ def _settled(
 ) -> MixtureLevel:
     """Move points until they no longer depend on where they were; return the level.
 
-    There are at most `most` moves. The first moves are in turn about the law with joint and with separate tails. The law whose
-    moves go further stays.
+    There are at most `most` moves. The first moves are in turn about the law with joint and with
+    separate tails. The law whose moves go further stays.
     """
     laws = [law, replace(law, freedom=LIGHTER, separate=True)] if law.dimensions > 1 else [law]
     paces = [Pace(each) for each in laws]
