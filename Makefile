@@ -102,6 +102,7 @@ bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared w
 
 bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
 
 bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)

@@ -32,7 +32,9 @@ _JUDGES: Final = 200
 _HOPELESS: Final = 50.0
 
 #: A fitted distribution with a larger relative variance is poor: modes or curves are likely.
+#: This matters only if a pilot has at least so many levels.
 _POOR: Final = 3.0
+_LONG: Final = 4
 
 #: A fitted distribution gets heavier tails if they raise the variance by at most this factor.
 _DEARER: Final = 1.3
@@ -136,7 +138,12 @@ class Builder(NamedTuple):
 
 
 def is_poor(model: Model, pilot: Pilot) -> bool:
-    """Return whether one Student's distribution fits the points of a pilot badly."""
+    """Return whether one Student's distribution fits the points of a pilot badly.
+
+    A short way from the prior to the posterior needs no good fit.
+    """
+    if len(pilot.levels) < _LONG:
+        return False
     level, effective = pilot.levels[-1], pilot.effective
     laws = (Fitted(model, level, effective, freedom=nu) for nu in (FREEDOM, HEAVIER))
     return all(_excess(law, pilot) > _POOR for law in laws)
