@@ -16,9 +16,12 @@ import croupier as cr
 from croupier.annealing.basins import sort_starts
 from croupier.annealing.climbs import Climbed, climb, with_peaks
 from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.fitted import FittedModes
 from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import model_of
 from croupier.annealing.modes import LEAST, Modes, Seen, doubts, searched, seen_by
+from croupier.annealing.pilots import explore
+from croupier.annealing.polishing import Walkers, polished
 from croupier.annealing.search import search
 from croupier.annealing.slices import Chains
 
@@ -52,6 +55,46 @@ def test_a_small_group_far_away_is_a_component_of_its_own() -> None:
 def test_one_normal_cloud_is_one_component() -> None:
     points = np.random.default_rng(7).normal(0, 1, (1000, 4))
     assert len(fit_mixture(points, np.full(1000, 1e-3), np.ones(4), 5.0).shares) == 1
+
+
+def test_a_gap_in_one_of_many_coordinates_parts_two_modes() -> None:
+    """In 30 dimensions a criterion of information joined them: a covariance has 465 numbers."""
+    rng = np.random.default_rng(7)
+    points = rng.normal(0, 1, (900, 30))
+    points[:, 4] += np.where(rng.random(900) < 0.3, 12.0, 0.0)
+    law = fit_mixture(points, np.full(900, 1 / 900), np.ones(30), 5.0)
+    assert len(law.shares) == 2
+    assert law.shares.min() == pytest.approx(0.3, abs=0.06)
+
+
+def test_a_skewed_cloud_in_many_dimensions_is_one_component() -> None:
+    points = np.log(np.random.default_rng(7).standard_exponential((2000, 20)))
+    assert len(fit_mixture(points, np.full(2000, 5e-4), np.ones(20), 5.0).shares) == 1
+
+
+def test_a_polished_law_has_the_tails_of_each_coordinate() -> None:
+    """Logs of exponential draws in 12 dimensions, from points that are too narrow by half."""
+    model = model_of(lambda x: (x - np.exp(x)).sum(axis=1), [st.uniform(-20, 30)] * 12).charted()
+    rng = np.random.default_rng(7)
+    chart = model.chart
+    assert chart is not None
+    start = chart.to(-0.6 + 0.6 * rng.standard_normal((600, 12)))
+    walkers = Walkers(Chains(start, *model.evaluate(start)), np.full(600, 1 / 600))
+    law = fit_mixture(start, walkers.shares, model.spread, 8.0)
+    excess, law, _ = polished(model, rng, law, walkers)
+    assert law.separate
+    assert excess < 5
+    logs = FittedModes(model, law).weighted(rng, 20_000)[1]
+    exact = -12 * np.log(30)
+    assert np.log(np.exp(logs - exact).mean()) == pytest.approx(0, abs=4 * (5 / 20_000) ** 0.5)
+
+
+def test_a_likelihood_that_falls_to_minus_1e17_has_many_levels() -> None:
+    model = model_of(lambda x: -1e17 * (x**2).sum(axis=1), [st.uniform(-1, 2)])
+    pilot = explore(model.charted(), np.random.default_rng(7))
+    assert pilot is not None
+    assert pilot.levels[0].beta < 1e-14  # it stopped at 1e-12, with one point that was left
+    assert len(pilot.levels) > 10
 
 
 def test_a_curved_cloud_is_several_components() -> None:
