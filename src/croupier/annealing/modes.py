@@ -38,6 +38,9 @@ APART: Final = 1.0
 RARE: Final = 10
 NOTABLE: Final = 0.01
 
+#: Two components are parts of one mode if the log-density falls by less between them.
+VALLEY: Final = 4.0
+
 #: A mode with this many times 1/(early points) of the tempered mass is seldom missed: the chance
 #: that none of the points is there is below 1 in 20.
 SEEN: Final = 3.0
@@ -233,9 +236,24 @@ def seen_by(law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed
     home = law.log_parts(places).argmax(axis=1)
     arrivals = [*climbed.arrivals, *(peak.arrivals for peak in climbed.peaks)]
     rare = ~everywhere & (np.bincount(home, arrivals, k) < RARE)
+    rare &= ~_adjoining(law, rare)
     expected = (n + 1) * (m + 1) / (both + 1) - 1
     share = float(law.shares[rare].sum())
     return Seen(both, some - both, k - some, expected, climbed.starts, share)
+
+
+def _adjoining(law: Mixture, rare: Any) -> Any:
+    """Return which components are part of a mode with one that is not rare.
+
+    On the straight way between their means the density does not fall below both by `VALLEY`.
+    """
+    height, parts = law.log_density(law.means), np.array([0.25, 0.5, 0.75])[:, None]
+    found = np.zeros(len(rare), dtype=bool)
+    for i in np.flatnonzero(rare):
+        for j in np.flatnonzero(~rare):
+            way = law.log_density(law.means[i] + parts * (law.means[j] - law.means[i]))
+            found[i] |= bool(way.min() > min(height[i], height[j]) - VALLEY)
+    return found
 
 
 def _at_once(choose: Callable[[], float]) -> float:

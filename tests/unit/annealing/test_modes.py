@@ -189,6 +189,8 @@ def test_modes_of_two_searches_say_how_many_there_are() -> None:
     assert (seen.by_all, seen.by_some) == (3, 2)
     assert seen.expected == pytest.approx(5.25)
     assert seen.rare == pytest.approx(0.2)  # three starts, and one of the searches
+    near = replace(law, means=np.concatenate([places[:3], [[9.0, 2.5]], places[4:]]))
+    assert seen_by(near, halves, tops, climbed).rare == 0  # a part of a mode, and not a mode
 
 
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
