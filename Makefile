@@ -102,6 +102,7 @@ bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared w
 
 bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
 
 bench-budgets: $(INSTALLED) ## does evidence keep its seconds, with likelihoods of any speed (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_budgets $(ARGS)

@@ -17,7 +17,17 @@ from croupier.annealing.walks import Level, autoregress
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 
-__all__ = ["COST", "FIRST", "LEFT", "Pilot", "Start", "covariance_root", "explore", "systematic"]
+__all__ = [
+    "COST",
+    "FIRST",
+    "LEFT",
+    "TINY",
+    "Pilot",
+    "Start",
+    "covariance_root",
+    "explore",
+    "systematic",
+]
 
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
@@ -55,6 +65,9 @@ COST: Final = 40
 
 #: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
+
+#: The smallest rise of beta. A log-likelihood of -1e17 at most points of the prior is not unusual.
+TINY: Final = 1e-100
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,7 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
     if effective >= target or last:
         return most, weights, effective
     low, high = 0.0, most
-    while high - low > 1e-2 * high and high > 1e-12:
+    while high - low > 1e-2 * high and high > TINY:
         middle = 0.5 * (low + high) if low else high / 10
         enough = _weighted(likelihood, middle)[1] >= target
         low, high = (middle, high) if enough else (low, middle)

@@ -32,7 +32,7 @@ from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.pilots import FIRST, Pilot, explore
 from croupier.annealing.prior_checks import check_law, check_mass, check_proper
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
-from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
+from croupier.annealing.rungs import LONG, Builder, Later, Rung, is_poor, plain_arm
 from croupier.annealing.slices import Slice
 from croupier.annealing.vectorised import LogLikelihood
 from croupier.annealing.walks import Autoregression, RandomWalk
@@ -46,7 +46,8 @@ __all__ = ["Prepared", "Wish", "ladder", "prepared"]
 _PLAIN: Final = (16, 64, 256)
 
 #: The way from prior to posterior is long if the first level is below this beta. Then a mode may
-#: have little of the mass at first, and two searches look for modes.
+#: have little of the mass at first, and two searches look for modes; so they do if one fitted
+#: distribution is far from the points of the pilot.
 _FAR: Final = 0.15
 
 #: In a budget of seconds, one chain takes at most about this share of it.
@@ -173,7 +174,7 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         numbers = _PLAIN if temperatures is None else _each(temperatures)
         return Prepared(_annealed(wish, numbers, options), None, each)
     modes = None
-    if search and pilot.levels[0].beta < _FAR:
+    if search and (pilot.levels[0].beta < _FAR or is_poor(model, pilot)):
         left = None
         if wish.limits.seconds is not None:
             left = max(0.0, PILOT * wish.limits.seconds - meter.elapsed)
