@@ -333,7 +333,7 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"kernel": "gibbs"}, "kernel must be"),
         ({"sweeps": 0}, "sweeps"),
         ({"log": False}, "leave out log="),
-        ({"prior": None}, "cannot be sampled"),
+        ({"prior": None}, "no prior"),
         ({"log_likelihood": 3}, "must be a function of points"),
     ],
 )
