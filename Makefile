@@ -102,6 +102,13 @@ bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared w
 
 bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
+
+bench-budgets: $(INSTALLED) ## does evidence keep its seconds, with likelihoods of any speed (ten minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_budgets $(ARGS)
+
+bench-posterior: $(INSTALLED) ## draws from the posterior: moments, effective size (three minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_posterior $(ARGS)
 
 bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an hour; ARGS="--case ...")
 	$(ONE_THREAD) .venv-rivals/bin/python -m benchmarks.importance $(ARGS)

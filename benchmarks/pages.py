@@ -503,6 +503,49 @@ def _evidence_modes() -> str:
     return _table([*header, "evaluations", "cpu s"], rows)
 
 
+def _as_it_is(name: str) -> str:
+    """Return all columns of a file."""
+    rows = report.read(name)
+    return _table(list(rows[0]), [list(row.values()) for row in rows])
+
+
+def _evidence_budgets() -> str:
+    """Return the share of the budget that calls of evidence took, for each speed."""
+    rows = report.read("evidence-budgets")
+    cases = list(dict.fromkeys((row["workers"], row["seconds="]) for row in rows))
+    found = {
+        (row["a point"], row["function of"], row["workers"], row["seconds="]): row for row in rows
+    }
+    body = []
+    for speed, kind in dict.fromkeys((row["a point"], row["function of"]) for row in rows):
+        cells = (found.get((speed, kind, *case)) for case in cases)
+        body.append([speed, kind, *("-" if row is None else row["of the budget"] for row in cells)])
+    titles = [
+        f"{seconds} s, {workers} worker{'s' * (workers != '1')}" for workers, seconds in cases
+    ]
+    return _table(["a point", "function of", *titles], body)
+
+
+def _evidence_replications() -> str:
+    """Return how often the intervals of log Z cover, for each problem with many seeds."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in report.read("evidence-replications"):
+        groups.setdefault(row["problem"], []).append(row)
+    rows = []
+    for problem, runs in groups.items():
+        errors = [(float(row["error"]), float(row["claimed"]), row["warned"]) for row in runs]
+        missed = [warned for error, claimed, warned in errors if not abs(error) <= 4 * claimed]
+        false = sum(w == "1" for error, claimed, w in errors if abs(error) <= 4 * claimed)
+        rmse = (sum(error**2 for error, _, _ in errors) / len(runs)) ** 0.5
+        claim = (sum(claimed**2 for _, claimed, _ in errors) / len(runs)) ** 0.5
+        counts = [sum(int(row["covered"]) for row in runs), len(missed), missed.count("0"), false]
+        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
+        cells = [f"{rmse:.3g}", f"{claim:.3g}", f"{taken[0]:,.0f}", f"{taken[1]:.1f}"]
+        rows.append([problem, str(len(runs)), *map(str, counts), *cells])
+    header = ["problem", "runs", "covered", "missed", "of them silent", "right with a warning"]
+    return _table([*header, "rmse", "claimed", "evaluations", "cpu s"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -514,6 +557,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "programs": lambda: _measured("programs"),
     "evidence": _evidence,
     "evidence-modes": _evidence_modes,
+    "evidence-budgets": _evidence_budgets,
+    "evidence-posterior": lambda: _as_it_is("evidence-posterior"),
+    "evidence-replications": _evidence_replications,
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-log-winners": lambda: _table(*figure1.log_winners()),
     "fig1-log-default": lambda: _table(*figure1.log_default()),

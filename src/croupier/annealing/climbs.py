@@ -2,8 +2,9 @@
 
 A search by tempering sees a mode only if it has some mass at every temperature. A narrow mode has
 next to none at high temperatures, but points of the prior that are closer to it than to others
-climb to it all the same. So many points climb, and where they end is compared with what the search
-has found. A peak that the fitted law does not know gets a component of its own.
+climb to it all the same. Many points are sorted by the known peaks that they lead to; those that
+lead to none climb on, and where they end is compared with what the search has found. A peak that
+the fitted law does not know gets a component of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from croupier.annealing.basins import explained, risen, sort_starts
 from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model
 from croupier.annealing.pilots import covariance_root
@@ -21,18 +23,17 @@ from croupier.annealing.slices import Chains
 from croupier.annealing.walks import accept
 from croupier.data.draws import Floats
 
-__all__ = ["Peak", "at_level", "climb", "with_peaks"]
-
-#: The number of points that climb, and how many more there are for each dimension.
-POINTS: Final = 800
-MORE: Final = 80
+__all__ = ["Climbed", "Peak", "at_level", "climb", "tops_of", "with_peaks"]
 
 #: Steps of a climb, and how many more there are for each dimension.
 STEPS: Final = 40
 MORE_STEPS: Final = 8
 
-#: Climbs take at most about this many evaluations: in many dimensions, fewer points climb.
+#: Climbs take at most about this many evaluations: if many points are left, some do not climb.
 EVALUATIONS: Final = 200_000
+
+#: Steps along the gradient before a climb.
+RISES: Final = 4
 
 #: After a step up the next one is longer, after a failure shorter: one of five goes up.
 LONGER: Final = 0.8
@@ -51,32 +52,46 @@ MOVES: Final = 150
 
 
 class Peak(NamedTuple):
-    """A peak: a normal approximation there, and the log of its mass."""
+    """A peak: a normal approximation there, the log of its mass, and points around it.
+
+    `arrivals` is the number of starts that led to it.
+    """
 
     mean: Floats
     root: Floats
-    prior: float
-    likelihood: float
+    top: Chains
+    around: Chains
+    arrivals: int = 1
 
     def log_mass(self, beta: float) -> float:
         """Return the log of the mass of the peak at a temperature, if it is about normal."""
         logs = float(np.log(self.root.diagonal()).sum())
         volume = 0.5 * len(self.mean) * math.log(2 * math.pi / beta) + logs
-        return self.prior + beta * self.likelihood + volume
+        return float(self.top.prior[0] + beta * self.top.likelihood[0]) + volume
 
 
-def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tuple[Chains, int]:
-    """Return where points of the prior end after a climb, and the evaluations that it took.
+class Climbed(NamedTuple):
+    """What climbs found: a law that knows all peaks, those that are new, and who arrived where.
 
-    `most` is about the largest number of evaluations; if it is small, fewer points climb.
+    `arrivals` has the number of starts that led to each component that was known before, and
+    `starts` the number of starts whose peak is known.
     """
-    d = model.dimensions
-    number = min(POINTS + MORE * d, min(most, EVALUATIONS) / (STEPS + MORE_STEPS * d))
-    points = model.start(rng, max(int(number), 2))
-    chains = Chains(points, *model.evaluate(points))
-    step, count = np.full(len(points), 0.5), len(points)
+
+    law: Mixture
+    peaks: list[Peak]
+    arrivals: Any
+    starts: int
+    evaluations: int
+
+
+def climb(model: Model, rng: np.random.Generator, chains: Chains) -> int:
+    """Move points up to their peaks; return the evaluations that it took."""
+    d, step = model.dimensions, np.full(len(chains.points), 0.1)
+    count = sum(risen(model, chains) for _ in range(RISES))
     for _ in range(STEPS + MORE_STEPS * d):
-        noise = rng.standard_normal(points.shape) * (model.spread / math.sqrt(d))
+        if model.late():
+            break
+        noise = rng.standard_normal(chains.points.shape) * (model.spread / math.sqrt(d))
         trial = chains.points + step[:, None] * noise
         prior, likelihood = model.evaluate(trial)
         count += len(trial)
@@ -84,33 +99,65 @@ def climb(model: Model, rng: np.random.Generator, most: float = math.inf) -> tup
         chains.points[up] = trial[up]
         chains.prior[up], chains.likelihood[up] = prior[up], likelihood[up]
         step = np.minimum(step * np.where(up, math.exp(LONGER), math.exp(-SHORTER)), 1.0)
-    return chains, count
+    return count
+
+
+def tops_of(law: Mixture, chains: Chains) -> Chains:
+    """Return the highest of the points of each component, or its mean's nearest if it has none."""
+    height = chains.prior + chains.likelihood
+    parts = law.log_parts(chains.points)
+    member = parts.argmax(axis=1)
+    own = [np.flatnonzero(member == k) for k in range(len(law.shares))]
+    rows = [
+        int(each[height[each].argmax()]) if each.size else int(parts[:, k].argmax())
+        for k, each in enumerate(own)
+    ]
+    return chains.rows(rows)
 
 
 def with_peaks(
-    model: Model, rng: np.random.Generator, law: Mixture, log_z: float, most: float = math.inf
-) -> tuple[Mixture, list[Peak], int]:
-    """Return the law with a component for each peak that it did not know, and these peaks."""
-    ends, count = climb(model, rng, most)
+    model: Model,
+    rng: np.random.Generator,
+    law: Mixture,
+    tops: Chains,
+    log_z: float,
+    most: float = math.inf,
+) -> Climbed:
+    """Return the law with a component for each peak that it did not know.
+
+    `tops` are the peaks that it knows, one for each component. `most` is about the largest number
+    of evaluations.
+    """
+    d = model.dimensions
+    sort = sort_starts(model, rng, tops, most)
+    each = STEPS + MORE_STEPS * d + RISES * (d + 5)
+    left = len(sort.strays.points)
+    number = max(min(left, int(min(most, EVALUATIONS) / each)), min(left, 2))
+    ends = sort.strays.rows(np.arange(number))
+    count = sort.evaluations + climb(model, rng, ends)
     height = ends.prior + ends.likelihood
     peaks: list[Peak] = []
-    while len(peaks) < MOST:
+    while number and len(peaks) < MOST:
         missing = height - log_z - law.log_density(ends.points)
         top = int(np.argmax(missing))
-        if not missing[top] > math.log(UNKNOWN) or count > 2 * most:
+        if not missing[top] > math.log(UNKNOWN) or count > 2 * most or model.late():
             break
         peak, taken = _shape_of(model, rng, ends, top)
         count += taken
-        peaks.append(peak)
         mass = peak.log_mass(1.0)
         both = float(np.logaddexp(log_z, mass))
         law, log_z = with_component(law, peak, 1.0, math.exp(mass - both)), both
         # Whatever is left at this peak is the law's fault, not a mode's.
         near = (ends.points - peak.mean) @ np.linalg.inv(peak.root).T
-        known = np.einsum("ij,ij->i", near, near) < 25 * model.dimensions
+        known = np.einsum("ij,ij->i", near, near) < 25 * d
+        led, taken = explained(model, ends, peak.top)
+        known |= led >= 0
         known[top] = True
+        count += taken
+        peaks.append(peak._replace(arrivals=int(np.count_nonzero(known & (height > -np.inf)))))
         height = np.where(known, -np.inf, height)
-    return law, peaks, count
+    starts = int(sort.arrivals.sum()) + number
+    return Climbed(law, peaks, sort.arrivals, starts, count)
 
 
 def with_component(law: Mixture, peak: Peak, beta: float, share: float) -> Mixture:
@@ -145,14 +192,15 @@ def _shape_of(model: Model, rng: np.random.Generator, ends: Chains, top: int) ->
     def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
         return model.evaluate(trial)
 
-    best = (float(ends.prior[top]), float(ends.likelihood[top]))
+    best = ends.rows([top])
     scale, root = 0.05, np.diag(model.spread)
     for moves in range(MOVES):
         noise = rng.standard_normal((m, d)) @ root.T
         share = accept(rng, chains, chains.points + scale * noise, 1.0, evaluate)
         scale *= math.exp(share - 0.3)
-        at = int(np.argmax(chains.prior + chains.likelihood))
-        best = max(best, (float(chains.prior[at]), float(chains.likelihood[at])), key=sum)
+        other = chains.rows([int(np.argmax(chains.prior + chains.likelihood))])
+        if other.prior + other.likelihood > best.prior + best.likelihood:
+            best = other
         if moves % 10 == 9:
             before = root
             _, root = covariance_root(chains.points, np.full(m, 1 / m), m, model.spread)
@@ -160,4 +208,4 @@ def _shape_of(model: Model, rng: np.random.Generator, ends: Chains, top: int) ->
             change = np.log(before.diagonal()).mean() - np.log(root.diagonal()).mean()
             scale = min(scale * math.exp(float(change)), 2.38 / math.sqrt(d))
     mean, root = covariance_root(chains.points, np.full(m, 1 / m), m, model.spread)
-    return Peak(mean, root, *best), m * MOVES
+    return Peak(mean, root, best, chains), m * MOVES

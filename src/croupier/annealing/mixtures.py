@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,20 +13,28 @@ from croupier.annealing.slices import Chains, Evaluate
 from croupier.annealing.walks import accept
 from croupier.data.draws import Floats
 
-__all__ = ["Mixture", "MixtureLevel", "MixtureMoves", "move"]
+__all__ = ["Mixture", "MixtureLevel", "MixtureMoves", "Pace", "move"]
+
+#: The share of moves that the steps aim at.
+ACCEPTED: Final = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
     """Student's distributions with `freedom` degrees of freedom about `means`, with their shares.
 
-    The scale of component k is roots[k] roots[k]^T.
+    The scale of component k is roots[k] roots[k]^T. With z = roots[k]^-1 (x - means[k]), the
+    density is that of Student's multivariate distribution in z. If the tails are `separate`, each
+    coordinate of z has a Student's distribution of its own: in many dimensions, one coordinate of
+    the multivariate distribution is far out only if all are, and the tails of one coordinate of
+    the posterior are missing.
     """
 
     shares: Floats  # (K,), they sum to 1
     means: Floats  # (K, d)
     roots: Floats  # (K, d, d), lower triangular
     freedom: float
+    separate: bool = False
 
     @property
     def dimensions(self) -> int:
@@ -35,13 +43,18 @@ class Mixture:
 
     def log_parts(self, points: Floats) -> Floats:
         """Return log(share x density) of every component at each of the points, (m, K)."""
-        nu, d = self.freedom, self.dimensions
         parts = np.empty((len(points), len(self.shares)))
         for k, (mean, inverse) in enumerate(zip(self.means, self._inverses, strict=True)):
-            z = (points - mean) @ inverse
-            squares = np.einsum("ij,ij->i", z, z)
-            parts[:, k] = self._peaks[k] - (nu + d) / 2 * np.log1p(squares / nu)
+            parts[:, k] = self._peaks[k] - self._fall((points - mean) @ inverse)
         return parts
+
+    def _fall(self, z: Floats) -> Floats:
+        """Return by how much the log-density at z is below that at the mean, row by row."""
+        nu = self.freedom
+        if self.separate:
+            return np.asarray((nu + 1) / 2 * np.log1p(z * z / nu).sum(axis=1))
+        squares = np.einsum("ij,ij->i", z, z)
+        return np.asarray((nu + self.dimensions) / 2 * np.log1p(squares / nu))
 
     def log_density(self, points: Floats) -> Floats:
         """Return the log-density at each of the points, (m,)."""
@@ -50,9 +63,29 @@ class Mixture:
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return independent points, (size, d)."""
         chosen = rng.choice(len(self.shares), size, p=self.shares)
-        scale = np.sqrt(self.freedom / rng.chisquare(self.freedom, (size, 1)))
-        noise = scale * rng.standard_normal((size, self.dimensions))
-        return self.about(chosen, noise)
+        return self.about(chosen, self.noise(rng, size))
+
+    def noise(self, rng: np.random.Generator, size: int) -> Floats:
+        """Return points z of one component with the mean 0 and the scale 1, (size, d)."""
+        columns = self.dimensions if self.separate else 1
+        scale = np.sqrt(self.freedom / rng.chisquare(self.freedom, (size, columns)))
+        return np.asarray(scale * rng.standard_normal((size, self.dimensions)))
+
+    def renewed(self, rng: np.random.Generator, z: Floats, step: Floats) -> Floats:
+        """Return z after an autoregressive move, which is reversible for the noise.
+
+        Student's distribution is normal with a random scale. The scale is drawn given the point,
+        and then the normal part is renewed by `step`, from 0 to 1, (m, 1).
+        """
+        nu = self.freedom
+        if self.separate:
+            scale = np.sqrt((nu + z * z) / (2 * rng.standard_gamma((nu + 1) / 2, z.shape)))
+        else:
+            squares = np.einsum("ij,ij->i", z, z)
+            gamma = rng.standard_gamma((nu + self.dimensions) / 2, len(z))
+            scale = np.sqrt((nu + squares) / (2 * gamma))[:, None]
+        fresh = scale * rng.standard_normal(z.shape)
+        return np.asarray(np.sqrt(1 - step**2) * z + step * fresh)
 
     def about(self, chosen: Any, z: Floats) -> Floats:
         """Return mean + root z of the chosen component, row by row."""
@@ -77,7 +110,9 @@ class Mixture:
     @cached_property
     def _peaks(self) -> Floats:
         nu, d = self.freedom, self.dimensions
-        constant = math.lgamma((nu + d) / 2) - math.lgamma(nu / 2) - d / 2 * math.log(nu * math.pi)
+        n, times = (1, d) if self.separate else (d, 1)
+        one = math.lgamma((nu + n) / 2) - math.lgamma(nu / 2) - n / 2 * math.log(nu * math.pi)
+        constant = times * one
         logs = np.log(np.einsum("kii->ki", self.roots)).sum(axis=1)
         return np.asarray(np.log(self.shares) + constant - logs)
 
@@ -112,6 +147,33 @@ class MixtureMoves:
             move(rng, chains, beta, evaluate, level, jump=True)
 
 
+class Pace:
+    """How far the moves about a law go, mode by mode; the steps aim at a share that is accepted."""
+
+    def __init__(self, law: Mixture) -> None:
+        k = len(law.shares)
+        self.law, self.steps, self.gone, self.moves = law, np.ones(k), np.zeros(k), 0
+
+    def level(self, beta: float) -> MixtureLevel:
+        """Return the law at a temperature, with the steps so far."""
+        return MixtureLevel(beta, self.law, self.steps)
+
+    def add(self, chosen: Any, moved: Any) -> None:
+        """Count the moves of one sweep."""
+        k = len(self.steps)
+        count = np.bincount(chosen, minlength=k)
+        share = np.bincount(chosen, moved, k) / np.maximum(count, 1)
+        self.gone = self.gone + np.where(count > 0, share * self.steps**2, np.inf)
+        changed = np.clip(self.steps * np.exp(share - ACCEPTED), 0.02, 1.0)
+        self.steps = np.where(count > 0, changed, self.steps)
+        self.moves += 1
+
+    def mean(self) -> float:
+        """Return how far a move goes, on average over the modes."""
+        known = self.gone[np.isfinite(self.gone)]
+        return float(known.mean()) / max(self.moves, 1) if known.size else 0.0
+
+
 def move(
     rng: np.random.Generator,
     chains: Chains,
@@ -128,21 +190,16 @@ def move(
     f(x) share_k t_k(x)/q(x) of both, only f(x)/q(x) is left in the acceptance. A jump takes k by
     its share and makes a new point from t_k, with the same acceptance.
     """
-    law, (m, d), nu = level.law, chains.points.shape, level.law.freedom
+    law, m = level.law, len(chains.points)
     parts = law.log_parts(chains.points)
     before = summed(parts)
     if jump:
         chosen = rng.choice(len(law.shares), m, p=law.shares)
-        scale = np.sqrt(nu / rng.chisquare(nu, m))
-        z = scale[:, None] * rng.standard_normal((m, d))
+        z = law.noise(rng, m)
     else:
         chosen = (parts + rng.gumbel(size=parts.shape)).argmax(axis=1)
         x = law.within(chosen, chains.points)
-        squares = np.einsum("ij,ij->i", x, x)
-        # Student's distribution is normal with a random scale; this is the scale given the point.
-        scale = np.sqrt((nu + squares) / (2 * rng.standard_gamma((nu + d) / 2, m)))
-        step = level.steps[chosen][:, None]
-        z = np.sqrt(1 - step**2) * x + step * scale[:, None] * rng.standard_normal((m, d))
+        z = law.renewed(rng, x, level.steps[chosen][:, None])
     proposed = law.about(chosen, z)
     old = chains.points.copy()
     accept(rng, chains, proposed, beta, evaluate, before - law.log_density(proposed))

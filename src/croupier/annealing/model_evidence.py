@@ -10,18 +10,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, Unpack
 
-import numpy as np
-
 from croupier.annealing.annealed import KernelFunction, KernelName, Schedule
 from croupier.annealing.modes import doubts
+from croupier.annealing.opening import Opening, annealing_of
 from croupier.annealing.pilot_journal import Journal, journal_path
+from croupier.annealing.pilot_limits import Limits
 from croupier.annealing.pilot_meter import Crew, Meter
 from croupier.annealing.posterior import EvidenceResult
-from croupier.annealing.preparing import Limits, Prepared, Wish, prepared
+from croupier.annealing.preparing import Prepared, Wish, prepared
 from croupier.annealing.prior_transforms import from_cube
 from croupier.annealing.priors import PriorLike
-from croupier.annealing.rungs import Later
-from croupier.annealing.vectorised import LogLikelihood, is_compiled
+from croupier.annealing.vectorised import LogLikelihood
 from croupier.arms.base import as_arms
 from croupier.checks import fraction_of
 from croupier.errors import CroupierWarning, PlanError
@@ -34,15 +33,10 @@ from croupier.views.bar import telling
 
 __all__ = ["evidence"]
 
-#: Chains of a first call: many chains move together, so a call costs far more than a chain.
-OPENING: Final = 300
-
-#: The first calls of all arms take at most this share of a budget of evaluations. Otherwise the
-#: most expensive arm would get most of it, and not the best arm.
-_FIRST: Final = 0.1
-
-#: And at most this many evaluations; otherwise chains of slices would exceed a budget of seconds.
-_EVALUATIONS: Final = 200_000
+#: Workers that have not started after this share of a budget of seconds come too late. Without such
+#: a budget, this is how many seconds a run waits.
+_BEGIN: Final = 0.6
+_START: Final = 60.0
 
 #: This share of a budget is left for the arms, whatever a pilot took.
 _LEFT: Final = 0.1
@@ -118,31 +112,38 @@ def evidence(
     elif dimensions is not None:
         raise PlanError("dimensions is for prior_transform=: a prior knows its own number")
     began, seed = time.perf_counter(), _seed_of(around)
-    with _metered(around, seed) as (meter, limits):
-        wish = Wish(
-            log_likelihood,
-            prior,
-            temperatures,
-            schedule,
-            kernel,
-            sweeps,
-            vectorised,
-            cost="evaluations" if around.budget.cost is not None else None,
-            precision=None if "batch" in own else _precision(around),
-            most=around.budget.draws,
-            seed=seed,
-            limits=limits,
-            gradient=gradient,
-        )
-        ready = prepared(wish, meter)
-        batch = meter.decided(lambda: _opening(ready, around.budget))
-    spent = time.perf_counter() - began
-    own.setdefault("batch", int(batch) or "growing")
-    dealing = Dealing(policy=policy, combine=combine, log=True, **own)
-    left = _without(around, spent, meter.evaluations)
-    result = deal(as_arms(list(ready.arms)), left, dealing)
+    with _crew(around, log_likelihood, prior) as crew:
+        with _metered(around, seed, crew, began) as (meter, limits):
+            wish = Wish(
+                log_likelihood,
+                prior,
+                temperatures,
+                schedule,
+                kernel,
+                sweeps,
+                vectorised,
+                cost="evaluations" if around.budget.cost is not None else None,
+                precision=None if "batch" in own else _precision(around),
+                most=around.budget.draws,
+                seed=seed,
+                limits=limits,
+                gradient=gradient,
+            )
+            ready = prepared(wish, meter)
+            opening = Opening.of(ready, limits, around.budget.cost, meter)
+            if temperatures is None and schedule is None:
+                ready = _affordable(ready, opening, meter)
+            batch = meter.decided(lambda: opening.chains(ready.arms))
+            spent = meter.decided(lambda: meter.elapsed)
+        own.setdefault("batch", int(batch) or "growing")
+        dealing = Dealing(policy=policy, combine=combine, log=True, **own)
+        if crew is not None:
+            around, waited = crew.taken_over(around, _patience(around.budget, spent))
+            spent += waited
+        left = _without(around, spent, meter.evaluations)
+        result = deal(as_arms(list(ready.arms)), left, dealing)
     pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
-    said = [ready.meagre] if ready.meagre else []
+    said = list(ready.said)
     if ready.modes is not None:
         pilot.update(ready.modes.report())
         said += doubts(ready.modes)
@@ -158,27 +159,58 @@ def evidence(
 
 
 @contextmanager
-def _metered(around: RunSettings, seed: int) -> Iterator[tuple[Meter, Limits]]:
-    """Count a pilot, show it, give it the workers, and keep what it evaluates beside a store."""
-    budget, crew = around.budget, None
+def _crew(around: RunSettings, *sent: Any) -> Iterator[Crew | None]:
+    """Give the workers of a run, if it has any; a new run needs them at once."""
+    staff = around.staff([])
+    if staff is None:
+        yield None
+        return
+    crew = Crew(staff)
+    try:
+        if not _begun(around):
+            crew.start(_greeting, *sent)
+        yield crew
+    finally:
+        crew.close()
+
+
+def _greeting(*sent: Any) -> None:
+    """Load croupier, and the modules of what is sent, where a worker starts."""
+
+
+def _patience(budget: Budget, spent: float) -> float:
+    """Return how many seconds a run waits for its workers."""
+    return _START if budget.seconds is None else max(_BEGIN * budget.seconds - spent, 0.0)
+
+
+def _begun(around: RunSettings) -> bool:
+    """Return whether a store has a run already."""
+    if around.store is None:
+        return False
+    from croupier.store.reading import planned_seed
+
+    return planned_seed(around.store) is not None
+
+
+@contextmanager
+def _metered(
+    around: RunSettings, seed: int, crew: Crew | None, began: float
+) -> Iterator[tuple[Meter, Limits]]:
+    """Count a pilot, show it, and keep what it evaluates beside a store."""
+    budget = around.budget
     evaluations = min(each for each in (budget.draws, budget.cost, math.inf) if each is not None)
     limits = Limits(budget.seconds, None if evaluations == math.inf else evaluations)
-    if around.workers is not None or around.executor is not None:
-        crew = Crew(lambda: around.staff([]))
     with telling("pilot", around.progress) as tell:
 
         def show(evaluations: int) -> None:
             tell(f"{evaluations:,} evaluations of the likelihood")
 
-        try:
-            if around.store is None:
-                yield Meter(None, crew, show), limits
-                return
-            with _journal(around, seed) as (journal, fits):
-                yield Meter(journal, crew, show), limits if fits else Limits()
-        finally:
-            if crew is not None:
-                crew.close()
+        if around.store is None:
+            yield limits.meter(None, crew, show, began), limits
+            return
+        with _journal(around, seed) as (journal, fits):
+            limits = limits if fits else Limits()
+            yield limits.meter(journal, crew, show, began), limits
 
 
 @contextmanager
@@ -190,13 +222,12 @@ def _journal(around: RunSettings, seed: int) -> Iterator[tuple[Journal, bool]]:
     from croupier.store.lock import Lock
     from croupier.store.log import as_store
     from croupier.store.place import resolved
-    from croupier.store.reading import planned_seed
 
     assert around.store is not None
     path = resolved(as_store(around.store).path)
     lock = Lock(path).take()
     try:
-        begun = planned_seed(around.store) is not None
+        begun = _begun(around)
         journal = Journal(journal_path(path), seed, begun=begun)
         try:
             yield journal, journal.known or not begun
@@ -239,16 +270,19 @@ def _precision(around: RunSettings) -> float | None:
     return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
 
 
-def _opening(prepared: Prepared, budget: Budget) -> int:
-    """Return how many chains the first call of each arm has; 0 means growing calls."""
-    arms = prepared.arms
-    if isinstance(arms[-1], Later):
-        return arms[-1].after
-    model = arms[-1].model
-    if not model.vectorised and not is_compiled(model.log_likelihood):
-        return 0
-    each = sum(arm.evaluations for arm in arms if not isinstance(arm, Later))
-    most = _EVALUATIONS if budget.cost is None else _FIRST * budget.cost
-    if budget.seconds is not None and prepared.each:
-        most = min(most, _FIRST * budget.seconds / prepared.each)
-    return int(np.clip(most / each, 4, OPENING))
+def _affordable(ready: Prepared, opening: Opening, meter: Meter) -> Prepared:
+    """Leave out annealing whose first chains would take too much of the budget."""
+    long = sorted(annealing_of(ready.arms), key=lambda arm: arm.evaluations)
+    kept = int(meter.decided(lambda: opening.arms_within(long, meter.helpers)))
+    gone = long[kept:] if kept or len(long) < len(ready.arms) else long[1:]
+    if not gone:
+        return ready
+    arms = [arm for arm in ready.arms if arm not in gone]
+    if len(gone) < len(long):
+        return ready._replace(arms=arms)
+    said = (
+        f"the budget buys no annealing: a chain of {gone[0].__name__!r} takes "
+        f"{gone[0].evaluations:,.0f} evaluations of the likelihood; the result rests on "
+        f"{' and '.join(repr(arm.__name__) for arm in arms)} alone; give more"
+    )
+    return ready._replace(arms=arms, said=(*ready.said, said))

@@ -179,6 +179,10 @@ class Model:
     def _likelihood(self, points: Floats) -> Floats:
         return self.values_at(points) if self.meter is None else self.meter(self, points)
 
+    def late(self) -> bool:
+        """Return whether a pilot has used up its share of the budget."""
+        return self.meter is not None and self.meter.late()
+
     def values_at(self, points: Floats) -> Floats:
         """Return the log-likelihood at points in the coordinates of the user, checked."""
         what = "the log-likelihood"
@@ -189,6 +193,8 @@ class Model:
                 raw = each_point(self.log_likelihood, points)
             else:
                 raw = [one_number(self.log_likelihood(point)) for point in points.copy()]
+        except ArmError:
+            raise  # a transform of the prior has failed
         except Exception as error:
             raise self._raised(what, error, shape_hint(error, self.dimensions)) from error
         return self._checked(raw, points, what)
@@ -283,6 +289,7 @@ def _looked_at(
             f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, so it has no "
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
+    _check_ties(ranked)
     _check_simplex(points)
     model = Model(name, log_likelihood, prior, True, points.shape[1], _spread_of(points))
     try:
@@ -291,6 +298,18 @@ def _looked_at(
     except ArmError as error:
         raise PlanError(f"the prior cannot be evaluated: {error}; {WAY_OUT}") from error
     return model, points
+
+
+def _check_ties(ranked: Floats) -> None:
+    """Refuse a coordinate with few values: a density has no ties."""
+    different = 1 + np.count_nonzero(np.diff(ranked, axis=0), axis=0)
+    if (few := np.flatnonzero(different < len(ranked) / 2)).size:
+        raise PlanError(
+            f"coordinate {few[0]} of the prior has only {different[few[0]]} different values in "
+            f"{len(ranked)} points, so it is discrete and has no density: add up the evidence "
+            "given each of its values, times their probabilities; or give prior_transform=, which "
+            "may return whole numbers"
+        )
 
 
 def _check_simplex(points: Floats) -> None:
@@ -328,6 +347,10 @@ def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
             f"the prior cannot be sampled: {size} points came with shape {points.shape}, not "
             f"({size}, d); {WAY_OUT}"
         )
-    if not np.isfinite(points).all():
-        raise PlanError("the prior's sample has points that are not finite")
+    if not (finite := np.isfinite(points)).all():
+        at = np.argwhere(~finite)[0]
+        raise PlanError(
+            f"the prior's sample is not finite: {points[tuple(at)]} in coordinate {at[1]}; check "
+            "the parameters of that distribution (a scale must be above 0)"
+        )
     return points

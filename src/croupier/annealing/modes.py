@@ -8,34 +8,24 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.annealing.climbs import at_level, with_peaks
-from croupier.annealing.clusters import fit_mixture, refit
-from croupier.annealing.fitted import FREEDOM, HEAVIER, FittedModes
+from croupier.annealing.climbs import Climbed, at_level, tops_of, with_peaks
+from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.fitted import HEAVIER
 from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model, search_streams
 from croupier.annealing.pilots import LEFT
+from croupier.annealing.polishing import Walkers, polished
 from croupier.annealing.search import COST, Found, early_points, evaluations_of, search
+from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
-__all__ = ["Modes", "affordable", "doubts", "find_modes", "searched", "unseen"]
-
-#: Rounds in which the law is fitted to weighted points of its own.
-ROUNDS: Final = 2
-
-#: A fit needs this many effective points for each dimension and component.
-ENOUGH: Final = 4.0
-
-#: The scale of the fitted law over that of the points: too wide costs little.
-WIDER: Final = 1.1
-
-#: Lighter tails must lower the variance by this factor.
-LIGHTER: Final = 1.3
+__all__ = ["Modes", "Seen", "affordable", "doubts", "find_modes", "searched", "seen_by", "unseen"]
 
 #: A search needs at least this many early points.
 LEAST: Final = 300
@@ -43,9 +33,45 @@ LEAST: Final = 300
 #: Two searches agree if their values of log Z are at most so far apart.
 APART: Final = 1.0
 
+#: A mode is rare if fewer starts than this led to it, and not every search saw it. If rare modes
+#: hold more than the second number of the posterior, others are probably missing.
+RARE: Final = 10
+NOTABLE: Final = 0.01
+
+#: Two components are parts of one mode if the log-density falls by less between them.
+VALLEY: Final = 4.0
+
 #: A mode with this many times 1/(early points) of the tempered mass is seldom missed: the chance
 #: that none of the points is there is below 1 in 20.
 SEEN: Final = 3.0
+
+
+class Seen(NamedTuple):
+    """How often modes were found: by every search or by some, and by starts that climbed.
+
+    `rare` is the share of the posterior in modes that few starts led to and that not every search
+    saw. The modes of two searches are two samples of all modes: if n and m were found, and b of
+    them by both, there are about (n + 1) (m + 1)/(b + 1) - 1 (Chapman 1951).
+    """
+
+    by_all: int
+    by_some: int
+    by_climbs: int
+    expected: float
+    starts: int
+    rare: float
+
+    def report(self) -> dict[str, Any]:
+        """Return what a user wants to know of it, as plain data."""
+        return {
+            "found_by_all": self.by_all,
+            "found_by_some": self.by_some,
+            "found_by_climbs": self.by_climbs,
+            "expected_modes": self.expected + self.by_climbs,
+            "starts": self.starts,
+            "unexplored_starts": unseen(max(self.starts, 1)),
+            "rare": self.rare,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +80,7 @@ class Modes:
 
     `fit_excess` is the relative variance of the weights of `law`, and `excess` that of the
     likelihood under the prior. `log_z` has the estimate of each search. `early` is the number of
-    their points at the first level.
+    their points at the first level, and `seen` says how often modes were found.
     """
 
     levels: tuple[MixtureLevel, ...]
@@ -64,6 +90,7 @@ class Modes:
     log_z: tuple[float, ...]
     evaluations: int
     early: int
+    seen: Seen | None = None
 
     @classmethod
     def none(cls, evaluations: int) -> Modes:
@@ -88,6 +115,7 @@ class Modes:
             "modes": len(self.law.shares),
             "shares": self.law.shares.tolist(),
             "unexplored": unseen(self.early),
+            **({} if self.seen is None else self.seen.report()),
         }
 
 
@@ -115,19 +143,27 @@ def doubts(modes: Modes) -> list[str]:
             f"{modes.evaluations:,} evaluations of the likelihood: if the posterior has several "
             "modes, some may be missing"
         ]
+    said = []
+    if modes.seen is not None and modes.seen.rare > NOTABLE:
+        said.append(
+            f"modes with {modes.seen.rare:.0%} of the posterior were found by chance: fewer than "
+            f"{RARE} of {modes.seen.starts:,} points of the prior lead to each, and not every "
+            "search saw them; others like them may be missing: compare several seeds"
+        )
     low, high = min(modes.log_z), max(modes.log_z)
     # Where the law fits, it has the modes of both searches and of the climbs.
     if len(modes.log_z) < 2 or high - low <= APART or modes.fit_excess < 1:
-        return []
+        return said
     return [
+        *said,
         f"two searches for modes disagree: log Z is about {modes.log_z[0]:.2f} by the first and "
         f"{modes.log_z[1]:.2f} by the second; a mode may be missing in both: give more time, or "
-        "compare several seeds"
+        "compare several seeds",
     ]
 
 
 def unseen(early: int) -> float:
-    """Return the share of the tempered mass that a mode needs to be seen in 19 of 20 runs.
+    """Return the share of so many points that a mode needs to be seen in 19 of 20 runs.
 
     >>> unseen(3000)
     0.001
@@ -145,7 +181,8 @@ def find_modes(
     """Return what independent searches find together; None if they saw only zeros.
 
     In a number of seconds, a search that would not end in time does not begin, and fewer points
-    climb. A search that has used up half of the evaluations ends with one step.
+    climb. A search that has used up half of the evaluations ends with one step. A search that the
+    end of the pilot has cut off does not count.
     """
     decided = _at_once if model.meter is None else model.meter.decided
     began = time.perf_counter()
@@ -156,18 +193,27 @@ def find_modes(
         late = float(start + 1.5 * taken > until)
         if found and decided(partial(float, late)):
             break
-        if (each := search(model, rng, early, allowed / len(streams))) is not None:
+        each = search(model, rng, early, allowed / len(streams))
+        if model.late():  # its last steps were too long
+            break
+        if each is not None:
             found.append(each)
         taken = time.perf_counter() - start
     if not found:
-        return None
+        return Modes.none(len(streams) * evaluations_of(model)) if model.late() else None
     best = max(found, key=lambda each: each.log_z)
     spent = sum(each.evaluations for each in found)
     left = 0.7 * max(until - time.perf_counter(), 0.0)
     in_time = math.inf if seconds is None else left * spent / (time.perf_counter() - began)
     most = decided(lambda: min(in_time, max(allowed - spent, 0.0)))
-    law, peaks, climbed = with_peaks(model, streams[1], _joined(model, found), best.log_z, most)
-    excess, law, polishing = _polished(model, streams[0], law)
+    walkers = _walkers(found)
+    first = fit_mixture(walkers.chains.points, walkers.shares, model.spread, HEAVIER)
+    tops = tops_of(first, walkers.chains)
+    climbed = with_peaks(model, streams[1], first, tops, best.log_z, most)
+    law, peaks = climbed.law, climbed.peaks
+    walkers = walkers.joined_by(peaks, best.log_z)
+    rest = max(most - climbed.evaluations, 0.0)
+    excess, law, polishing = polished(model, streams[0], law, walkers, rest)
     levels = best.levels
     for peak in peaks:
         levels = tuple(map(at_level, levels, [peak] * len(levels), best.trail))
@@ -177,9 +223,41 @@ def find_modes(
         excess,
         LEFT ** -len(best.levels) - 1,
         tuple([float(each.log_z) for each in found]),
-        spent + climbed + polishing,
+        spent + climbed.evaluations + polishing,
         sum(each.early for each in found),
+        seen_by(law, found, tops, climbed),
     )
+
+
+def seen_by(law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed) -> Seen:
+    """Return how often the components of a law were found; `tops` are the peaks of the searches."""
+    k = len(law.shares)
+    owners = [law.log_parts(each.chains.points).argmax(axis=1) for each in found]
+    there = np.array([np.bincount(owner, minlength=k) for owner in owners]) > 0
+    everywhere, n, m = there.all(axis=0), int(there[0].sum()), int(there[-1].sum())
+    both, some = int(everywhere.sum()), int(there.any(axis=0).sum())
+    places = np.concatenate([tops.points, *[peak.mean[None] for peak in climbed.peaks]])
+    home = law.log_parts(places).argmax(axis=1)
+    arrivals = [*climbed.arrivals, *(peak.arrivals for peak in climbed.peaks)]
+    rare = ~everywhere & (np.bincount(home, arrivals, k) < RARE)
+    rare &= ~_adjoining(law, rare)
+    expected = (n + 1) * (m + 1) / (both + 1) - 1
+    share = float(law.shares[rare].sum())
+    return Seen(both, some - both, k - some, expected, climbed.starts, share)
+
+
+def _adjoining(law: Mixture, rare: Any) -> Any:
+    """Return which components are part of a mode with one that is not rare.
+
+    On the straight way between their means the density does not fall below both by `VALLEY`.
+    """
+    height, parts = law.log_density(law.means), np.array([0.25, 0.5, 0.75])[:, None]
+    found = np.zeros(len(rare), dtype=bool)
+    for i in np.flatnonzero(rare):
+        for j in np.flatnonzero(~rare):
+            way = law.log_density(law.means[i] + parts * (law.means[j] - law.means[i]))
+            found[i] |= bool(way.min() > min(height[i], height[j]) - VALLEY)
+    return found
 
 
 def _at_once(choose: Callable[[], float]) -> float:
@@ -187,41 +265,9 @@ def _at_once(choose: Callable[[], float]) -> float:
     return choose()
 
 
-def _joined(model: Model, found: Sequence[Found]) -> Mixture:
-    """Return a mixture fitted to the points of all searches, each with its own evidence."""
+def _walkers(found: Sequence[Found]) -> Walkers:
+    """Return the points of all searches, each with the evidence of its search."""
     top = max(each.log_z for each in found)
     weights = np.concatenate([math.exp(each.log_z - top) * each.shares for each in found])
-    points = np.concatenate([each.chains.points for each in found])
-    return fit_mixture(points, weights / weights.sum(), model.spread, HEAVIER)
-
-
-def _polished(model: Model, rng: np.random.Generator, law: Mixture) -> tuple[float, Mixture, int]:
-    """Fit the law to weighted points of its own; return its relative variance, and what it took."""
-    d, k = model.dimensions, len(law.shares)
-    size, spent = 1000 + 100 * d, 0
-    best: tuple[float, Mixture] = (math.inf, law)
-    for rounds in range(ROUNDS + 1):
-        wide = replace(law, roots=math.sqrt(WIDER) * law.roots)
-        points, logs = FittedModes(model, wide).weighted(rng, size)
-        spent += size
-        weights, excess = _relative(logs)
-        if excess < best[0]:
-            best = excess, wide
-        if rounds == ROUNDS or 1 / float(weights @ weights) < ENOUGH * d * k:
-            break
-        law = refit(law, points, weights, model.spread)
-    excess, law = best
-    if excess < 1:  # tails matter little where the fit is poor
-        light = replace(law, freedom=FREEDOM)
-        _, logs = FittedModes(model, light).weighted(rng, size)
-        spent += size
-        if LIGHTER * (other := _relative(logs)[1]) < excess:
-            return other, light, spent
-    return excess, law, spent
-
-
-def _relative(logs: Floats) -> tuple[Floats, float]:
-    """Return weights that sum to 1, and the relative variance of the draws."""
-    weights = np.exp(logs - logs.max())
-    weights /= weights.sum()
-    return weights, max(len(logs) * float(weights @ weights) - 1, 1e-3)
+    chains = Chains.joined([each.chains for each in found])
+    return Walkers(chains, weights / weights.sum())

@@ -17,7 +17,17 @@ from croupier.annealing.walks import Level, autoregress
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 
-__all__ = ["COST", "FIRST", "LEFT", "Pilot", "Start", "covariance_root", "explore", "systematic"]
+__all__ = [
+    "COST",
+    "FIRST",
+    "LEFT",
+    "TINY",
+    "Pilot",
+    "Start",
+    "covariance_root",
+    "explore",
+    "systematic",
+]
 
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
@@ -55,6 +65,9 @@ COST: Final = 40
 
 #: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
+
+#: The smallest rise of beta. A log-likelihood of -1e17 at most points of the prior is not unusual.
+TINY: Final = 1e-100
 
 
 @dataclass(frozen=True)
@@ -129,7 +142,7 @@ def explore(
     effective size of the sample allows. At each level the points are resampled, and then moved by
     autoregressive moves. `first` are points that the rng has made already. `most` is about the
     largest number of evaluations; if it is small, so is the number of points. When it is used up,
-    the rest of the way is one step.
+    or when the pilot is late, the rest of the way is one step.
     """
     first = first or Start.of(model, rng)
     size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
@@ -137,7 +150,7 @@ def explore(
         first = first.joined(Start.of(model, rng, size - len(first.points)))
     points, likelihood = first
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
-        if len(points) >= TIMES * size:
+        if len(points) >= TIMES * size or model.late():
             break
         points, likelihood = Start(points, likelihood).joined(Start.of(model, rng, size))
     if alive < 2:
@@ -164,11 +177,11 @@ def explore(
             break
         kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, level, evaluate, moves)
+        level = _settled(rng, chains, level, evaluate, moves, model)
         step, freedom = level.step, level.freedom
         fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
-        last = len(levels) >= MOST or count > most
+        last = len(levels) >= MOST or count > most or model.late()
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break
@@ -179,11 +192,18 @@ def explore(
 
 
 def _settled(
-    rng: np.random.Generator, chains: Chains, level: Level, evaluate: Evaluate, most: int
+    rng: np.random.Generator,
+    chains: Chains,
+    level: Level,
+    evaluate: Evaluate,
+    most: int,
+    model: Model,
 ) -> Level:
     """Move points until they no longer depend on where they were; return the level."""
     gone = 0.0
     for moves in range(most):
+        if model.late():
+            break
         if moves >= MOVES:
             if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
                 break
@@ -213,7 +233,7 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
     if effective >= target or last:
         return most, weights, effective
     low, high = 0.0, most
-    while high - low > 1e-2 * high and high > 1e-12:
+    while high - low > 1e-2 * high and high > TINY:
         middle = 0.5 * (low + high) if low else high / 10
         enough = _weighted(likelihood, middle)[1] >= target
         low, high = (middle, high) if enough else (low, middle)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal, NamedTuple
 
@@ -28,11 +27,12 @@ from croupier.annealing.gradients import Langevin, Slope
 from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.modes import Modes, affordable, searched
+from croupier.annealing.pilot_limits import LEAST, PILOT, Limits, first_look, none_bought
 from croupier.annealing.pilot_meter import Meter
-from croupier.annealing.pilots import COST, FIRST, Pilot, Start, explore
+from croupier.annealing.pilots import FIRST, Pilot, explore
 from croupier.annealing.prior_checks import check_law, check_mass, check_proper
 from croupier.annealing.priors import Frozen, Pair, Prior, PriorLike, is_scipys
-from croupier.annealing.rungs import LONG, Builder, Later, Rung, plain_arm
+from croupier.annealing.rungs import LONG, Builder, Later, Rung, is_poor, plain_arm
 from croupier.annealing.slices import Slice
 from croupier.annealing.vectorised import LogLikelihood
 from croupier.annealing.walks import Autoregression, RandomWalk
@@ -40,24 +40,18 @@ from croupier.checks import count_of
 from croupier.errors import PlanError
 from croupier.estimates.intervals import ManyLooks
 
-__all__ = ["PILOT", "Limits", "Prepared", "Wish", "ladder", "prepared"]
+__all__ = ["Prepared", "Wish", "ladder", "prepared"]
 
 #: The ladder if the pilot found nothing: geometric.
 _PLAIN: Final = (16, 64, 256)
 
 #: The way from prior to posterior is long if the first level is below this beta. Then a mode may
-#: have little of the mass at first, and two searches look for modes.
+#: have little of the mass at first, and two searches look for modes; so they do if one fitted
+#: distribution is far from the points of the pilot.
 _FAR: Final = 0.15
-
-#: The largest share of a budget for the pilot, and the points that time the likelihood.
-PILOT: Final = 0.4
-_FEW: Final = 20
 
 #: In a budget of seconds, one chain takes at most about this share of it.
 _CHAIN: Final = 0.01
-
-#: What croupier itself takes for a point of a pilot, in seconds: moves, groups and fits.
-_OWN: Final = 1e-5
 
 #: A first look says how many plain draws of the prior are needed. If this factor times that number
 #: is at most the limit, they are enough: a pilot and the first calls of its arms would take more.
@@ -66,19 +60,6 @@ _SOON: Final = 1000
 
 #: A pilot with fewer points for each coordinate than this knows little about a covariance.
 _MEAGRE: Final = 10
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The budget of a run, of which a pilot takes at most a share; None means no limit."""
-
-    seconds: float | None = None
-    evaluations: float | None = None
-
-    def allowed(self, each: float) -> float:
-        """Return about how many evaluations a pilot may make, if one takes `each` seconds."""
-        by_time = math.inf if self.seconds is None else PILOT * self.seconds / (each + _OWN)
-        return min(by_time, math.inf if self.evaluations is None else PILOT * self.evaluations)
 
 
 @dataclass(frozen=True)
@@ -96,22 +77,22 @@ class Wish:
     precision: float | None = None
     most: int | None = None
     seed: int = 0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     gradient: Any = None
 
 
 class Prepared(NamedTuple):
-    """The arms of a ladder, the modes if they were searched for, and the seconds of a point.
+    """The arms of a ladder, the modes if they were searched for, and the seconds of an evaluation.
 
-    `points` is the number of points of the pilot, if there was one, and `meagre` what the budget
-    did not buy.
+    `points` is the number of points of the pilot, if there was one, and `said` what the budget did
+    not buy.
     """
 
     arms: list[Rung]
     modes: Modes | None = None
     each: float = 0.0
     points: int = 0
-    meagre: str | None = None
+    said: tuple[str, ...] = ()
 
 
 def ladder(
@@ -143,7 +124,7 @@ def ladder(
     """
     asked = (temperatures, schedule, kernel, sweeps, vectorised, cost, precision, most, seed)
     wish = Wish(log_likelihood, prior, *asked, limits or Limits(), gradient)
-    return prepared(wish, Meter()).arms
+    return prepared(wish, wish.limits.meter()).arms
 
 
 def prepared(wish: Wish, meter: Meter) -> Prepared:
@@ -155,6 +136,7 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     options: dict[str, Any] = {
         "kernel": kernel, "gradient": wish.gradient, "sweeps": wish.sweeps, "cost": wish.cost
     }  # fmt: skip
+    steps = count_of("sweeps", wish.sweeps)
     if schedule is not None:
         numbers = _own_ladder(schedule, temperatures)
         options.update(schedule=schedule, vectorised=wish.vectorised)
@@ -165,8 +147,8 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         check_law(model, pilot_stream())
         if temperatures is None:
             check_mass(model.charted(), pilot_stream())
-    rng, began = pilot_stream(), time.perf_counter()
-    first, each, allowed = _first_look(replace(model, meter=meter), rng, wish.limits, meter)
+    rng = pilot_stream()
+    first, each, allowed = first_look(replace(model, meter=meter), rng, wish.limits, meter)
     model = model.marked(*first)
     if temperatures is None and wish.precision is not None:
         enough = _SAFE * first.enough(wish.precision, ManyLooks.least_df)
@@ -175,6 +157,9 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
             later = partial(_piloted, wish.log_likelihood, wish.prior, **options)
             soon = plain_arm(model, Slice(2 * model.spread))
             return Prepared([soon, Later(later, math.ceil(enough), soon.version)])
+    if allowed < LEAST and temperatures is None:
+        soon = plain_arm(model, Slice(2 * model.spread), costs=wish.cost is not None)
+        return Prepared([soon], None, each, 0, (none_bought(allowed),))
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
@@ -186,14 +171,15 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     if pilot is None:  # it saw only zeros: the ladder must do without it
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         options["gradient"] = None
-        return Prepared(_annealed(wish, _PLAIN if temperatures is None else _each(temperatures),
-                                  options))  # fmt: skip
+        numbers = _PLAIN if temperatures is None else _each(temperatures)
+        return Prepared(_annealed(wish, numbers, options), None, each)
     modes = None
-    if search and pilot.levels[0].beta < _FAR:
+    if search and (pilot.levels[0].beta < _FAR or is_poor(model, pilot)):
         left = None
         if wish.limits.seconds is not None:
-            left = max(0.0, PILOT * wish.limits.seconds - (time.perf_counter() - began))
-        rest = meter.decided(lambda: _rest(allowed, each, left, meter.evaluations))
+            left = max(0.0, PILOT * wish.limits.seconds - meter.elapsed)
+        pace = meter.decided(lambda: meter.pace(each))
+        rest = meter.decided(lambda: _rest(allowed, pace, left, meter.evaluations))
         modes = searched(metered, wish.seed, rest, left)
     found = modes if modes and modes.levels else pilot
     moves = (
@@ -201,8 +187,8 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         if modes and modes.levels
         else _moves(kernel, model, pilot, slope)
     )
+    each = meter.decided(lambda: meter.pace(each))
     longest = meter.decided(lambda: _longest(wish.limits, each))
-    steps = count_of("sweeps", wish.sweeps)
     build = Builder(plain, model, found, moves, steps, wish.cost is not None, longest)
     points = len(pilot.weights)
     if temperatures is not None:
@@ -210,25 +196,25 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     return Prepared(build.ladder(), modes, each, points, _meagre(model, pilot, meter.evaluations))
 
 
-def _rest(allowed: float, each: float, left: float | None, spent: int) -> float:
+def _rest(allowed: float, pace: float, left: float | None, spent: int) -> float:
     """Return the evaluations that are left for searches."""
     rest = max(allowed - spent, 0.0)
-    return rest if left is None else min(rest, left / (each + _OWN))
+    return rest if left is None else min(rest, left / pace)
 
 
 def _longest(limits: Limits, each: float) -> float:
     """Return the most evaluations of one chain."""
-    return LONG if limits.seconds is None else min(LONG, _CHAIN * limits.seconds / (each + _OWN))
+    return LONG if limits.seconds is None else min(LONG, _CHAIN * limits.seconds / each)
 
 
-def _meagre(model: Model, pilot: Pilot, evaluations: int) -> str | None:
-    """Return what to say about a pilot with too few points, None if it has enough."""
+def _meagre(model: Model, pilot: Pilot, evaluations: int) -> tuple[str, ...]:
+    """Return what to say about a pilot with too few points, nothing if it has enough."""
     points = len(pilot.weights)
     if points >= _MEAGRE * model.dimensions or points >= FIRST:
-        return None
+        return ()
     return (
         f"the budget was small: the pilot bought {points} points in {evaluations:,} evaluations of "
-        f"the likelihood, for {model.dimensions} coordinates, so the arms may fit badly; give more"
+        f"the likelihood, for {model.dimensions} coordinates, so the arms may fit badly; give more",
     )
 
 
@@ -251,29 +237,6 @@ def _own_ladder(schedule: Schedule, temperatures: int | Sequence[int] | None) ->
 def _annealed(wish: Wish, numbers: Sequence[int], options: dict[str, Any]) -> list[Rung]:
     """Return arms that need no pilot."""
     return [ais(wish.log_likelihood, wish.prior, temperatures=n, **options) for n in numbers]
-
-
-def _first_look(
-    model: Model, rng: np.random.Generator, limits: Limits, meter: Meter
-) -> tuple[Start, float, float]:
-    """Return the first points of the prior, the seconds that one takes, and what a pilot may take.
-
-    A small budget gets fewer points.
-    """
-    timed = bool(meter.decided(lambda: float(limits.seconds is not None)))
-    first, fastest = None, math.inf
-    for _ in range(2 * timed):  # the first call may load modules
-        began = time.perf_counter()
-        some = Start.of(model, rng, _FEW // 2)
-        fastest = min(fastest, (time.perf_counter() - began) / (_FEW // 2))
-        first = some if first is None else first.joined(some)
-    each = meter.decided(lambda: fastest if timed else 0.0)
-    allowed = meter.decided(lambda: limits.allowed(each))
-    size = int(np.clip(allowed / COST, _FEW, FIRST))
-    if first is None:
-        return Start.of(model, rng, size), each, allowed
-    more = Start.of(model, rng, size - _FEW) if size > _FEW else None
-    return (first if more is None else first.joined(more)), each, allowed
 
 
 def _doubtful(prior: Prior) -> bool:

@@ -45,6 +45,12 @@ def check_proper(model: Model, rng: np.random.Generator) -> None:
             except ArmError:
                 continue  # a density that cannot be evaluated so far away says nothing
             if far > -np.inf and far - near > 1.02 * slowest:
+                inside = model.log_prior(points)
+                if near == far == 0 and inside.min() >= 0 and np.ptp(inside) > 0:
+                    raise PlanError(
+                        "the prior's logpdf is never negative, and 0 far away: it seems to return "
+                        "the density itself, not its log"
+                    )
                 raise PlanError(
                     IMPROPER.format(
                         f"in coordinate {coordinate} its log-density falls only from {near:.4g} to "

@@ -268,6 +268,11 @@ def as_prior(prior: PriorLike) -> Prior:
 
 def _check_proper(prior: Any) -> None:
     """Refuse what can only mean a prior without an integral, or a density without a sample."""
+    if prior is None:
+        raise PlanError(
+            f"no prior: {WAY_OUT}; or prior_transform= with dimensions=, a function of the unit "
+            f"cube. If you only have a joint log-density, {JOINT}"
+        )
     if callable(prior) and not hasattr(prior, "logpdf") and not hasattr(prior, "rvs"):
         raise PlanError(
             f"the prior is a function, {prior!r}, which cannot be sampled; {WAY_OUT}; if you only "

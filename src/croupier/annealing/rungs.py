@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from croupier.annealing.annealed import Annealed, Kernel, compilable
-from croupier.annealing.fitted import HEAVIER, Fitted, FittedModes
+from croupier.annealing.fitted import FREEDOM, HEAVIER, Fitted, FittedModes
 from croupier.annealing.models import Model
 from croupier.annealing.modes import Modes
 from croupier.annealing.pilots import LEFT, Pilot
 from croupier.annealing.slices import Slice
 
-__all__ = ["LONG", "Builder", "Later", "Rung", "plain_arm"]
+__all__ = ["LONG", "Builder", "Later", "Rung", "is_poor", "plain_arm"]
 
 #: Arms whose chains take more evaluations than this are left out if another arm takes fewer.
 LONG: Final = 20_000
@@ -30,6 +30,11 @@ _JUDGES: Final = 200
 
 #: Arms that a pilot expects to be this many times worse than the best are left out.
 _HOPELESS: Final = 50.0
+
+#: A fitted distribution with a larger relative variance is poor: modes or curves are likely.
+#: This matters only if a pilot has at least so many levels.
+_POOR: Final = 3.0
+_LONG: Final = 4
 
 #: A fitted distribution gets heavier tails if they raise the variance by at most this factor.
 _DEARER: Final = 1.3
@@ -105,29 +110,43 @@ class Builder(NamedTuple):
 
     def ladder(self) -> list[Rung]:
         """Return arms in the order of their expected cost times variance."""
-        plain = plain_arm(self.plain, self.moves, costs=self.costs)
+        searched = isinstance(self.pilot, Modes)
         excess, fitted = self.fitted()
-        expected: list[tuple[float, Annealed | Fitted | FittedModes]] = [
-            (self.pilot.excess, plain),
-            (2 * excess, fitted),
-        ]
+        expected: list[tuple[float, Annealed | Fitted | FittedModes]] = [(2 * excess, fitted)]
+        if not searched:  # after a search, the prior is far from the posterior
+            plain = plain_arm(self.plain, self.moves, costs=self.costs)
+            expected.append((self.pilot.excess, plain))
         # One step per level adds -log(LEFT) to the variance of a log-weight; r steps add 1/r of it.
         levels = len(self.pilot.levels)
         whole = levels**2 * -math.log(LEFT)
-        wanted = (math.ceil(whole / aim) for aim in _AIMS)
+        wanted = (math.ceil(whole / aim) for aim in (_AIMS[1:] if searched else _AIMS))
+        annealed: list[Annealed] = []
         for steps in sorted({max(2, steps) for steps in wanted}):
             variance = math.expm1(whole / steps)
-            expected.append((2 * steps * variance, self.annealed(steps + 1)))
+            annealed.append(self.annealed(steps + 1))
+            expected.append((2 * steps * variance, annealed[-1]))
         longest = self.longest
-        if expected[-1][1].evaluations > longest:  # the finest is the last, the coarsest the third
-            most = max(longest, expected[2][1].evaluations)
+        if expected[-1][1].evaluations > longest:  # the finest is the last
+            most = max(longest, annealed[0].evaluations)
             expected = [pair for pair in expected if pair[1].evaluations <= most]
         expected.sort(key=lambda pair: pair[0])
         best = min(score for score, _ in expected)
         hopeful: list[Rung] = [arm for score, arm in expected if score <= _HOPELESS * best]
         # One arm must not depend on the fitted distribution, even if the pilot prefers it.
-        rest = [arm for _, arm in expected if isinstance(arm, Annealed) and len(arm.betas) > 2]
+        rest = [arm for _, arm in expected if arm in annealed]
         return hopeful if any(arm in hopeful for arm in rest) else [*hopeful, rest[0]]
+
+
+def is_poor(model: Model, pilot: Pilot) -> bool:
+    """Return whether one Student's distribution fits the points of a pilot badly.
+
+    A short way from the prior to the posterior needs no good fit.
+    """
+    if len(pilot.levels) < _LONG:
+        return False
+    level, effective = pilot.levels[-1], pilot.effective
+    laws = (Fitted(model, level, effective, freedom=nu) for nu in (FREEDOM, HEAVIER))
+    return all(_excess(law, pilot) > _POOR for law in laws)
 
 
 def _excess(fitted: Fitted, pilot: Pilot) -> float:

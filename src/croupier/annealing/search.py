@@ -8,15 +8,15 @@ fits a mixture to them at every level, so that points move within their own mode
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from croupier.annealing.clusters import fit_mixture
-from croupier.annealing.mixtures import Mixture, MixtureLevel, move
+from croupier.annealing.mixtures import Mixture, MixtureLevel, Pace, move
 from croupier.annealing.models import Model
-from croupier.annealing.pilots import LEFT, systematic
+from croupier.annealing.pilots import LEFT, TINY, systematic
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
@@ -35,14 +35,19 @@ FEWER: Final = 0.7
 #: Each mode keeps at least this many points, and the modes together at most half of all points.
 KEPT: Final = 60
 
-#: Degrees of freedom of the moves.
+#: Degrees of freedom of the moves, with joint and with separate tails, and how many moves try each.
 FREEDOM: Final = 5.0
+LIGHTER: Final = 12.0
+TRIED: Final = 4
 
 #: Moves at each level: at least, at most, and how far they must go (see `pilots`).
 MOVES: Final = 3
 MOST_MOVES: Final = 30
 FORGOTTEN: Final = 3.0
-ACCEPTED: Final = 0.5
+
+#: The moves of a level take at most this share of the evaluations that are left: a long way with
+#: few moves is better than a way that ends with one large step.
+LEVEL: Final = 0.1
 
 #: A search has at most this many levels; the rest of the way is one step.
 MOST_LEVELS: Final = 200
@@ -86,7 +91,8 @@ def search(
 ) -> Found | None:
     """Return what one search finds; None if the likelihood was 0 at all points.
 
-    After about `most` evaluations, the rest of the way is one step.
+    After about `most` evaluations, or when the pilot is late, the rest
+    of the way is one step.
     """
     size = POINTS + MORE * model.dimensions
     m = early_points(model) if early is None else early
@@ -108,7 +114,10 @@ def search(
     trail: list[float] = []
     while beta < 1:
         rise, weights, grown = risen(
-            chains.likelihood, shares, 1 - beta, last=len(levels) >= MOST_LEVELS or count > most
+            chains.likelihood,
+            shares,
+            1 - beta,
+            last=len(levels) >= MOST_LEVELS or count > most or model.late(),
         )
         log_z += grown
         trail.append(log_z)
@@ -117,7 +126,8 @@ def search(
         m = max(size, int(FEWER * len(chains.points)))
         kept, shares = _resampled(rng, law, chains.points, weights, m)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, beta, law, evaluate)
+        moves = int(np.clip(LEVEL * (most - count) / len(kept), MOVES, MOST_MOVES))
+        level = _settled(rng, chains, beta, law, evaluate, moves, model)
         levels.append(level)
     return Found(tuple(levels), chains, shares, tuple(trail), count, m0)
 
@@ -143,7 +153,7 @@ def risen(
     if effective >= LEFT * before or last:
         return most, weights, grown
     low, high = 0.0, most
-    while high - low > 1e-2 * high and high > 1e-12:
+    while high - low > 1e-2 * high and high > TINY:
         middle = 0.5 * (low + high) if low else high / 10
         low, high = (middle, high) if weighted(middle)[1] >= LEFT * before else (low, middle)
     rise = low or high
@@ -169,21 +179,31 @@ def _resampled(
 
 
 def _settled(
-    rng: np.random.Generator, chains: Chains, beta: float, law: Mixture, evaluate: Any
+    rng: np.random.Generator,
+    chains: Chains,
+    beta: float,
+    law: Mixture,
+    evaluate: Any,
+    most: int,
+    model: Model,
 ) -> MixtureLevel:
-    """Move points until they no longer depend on where they were; return the level."""
-    k = len(law.shares)
-    steps, gone = np.ones(k), np.zeros(k)
-    for moves in range(MOST_MOVES):
-        level = MixtureLevel(beta, law, steps)
-        if k > 1 and moves % 3 == 2:
-            move(rng, chains, beta, evaluate, level, jump=True)
-            continue
-        chosen, moved = move(rng, chains, beta, evaluate, level)
-        count = np.bincount(chosen, minlength=k)
-        share = np.bincount(chosen, moved, k) / np.maximum(count, 1)
-        gone += np.where(count > 0, share * steps**2, np.inf)
-        steps = np.where(count > 0, np.clip(steps * np.exp(share - ACCEPTED), 0.02, 1.0), steps)
-        if moves + 1 >= MOVES and gone.min() >= FORGOTTEN:
+    """Move points until they no longer depend on where they were; return the level.
+
+    There are at most `most` moves. The first moves are in turn about the law with joint and with
+    separate tails. The law whose moves go further stays.
+    """
+    laws = [law, replace(law, freedom=LIGHTER, separate=True)] if law.dimensions > 1 else [law]
+    paces = [Pace(each) for each in laws]
+    for moves in range(most):
+        if model.late():
             break
-    return MixtureLevel(beta, law, steps)
+        if moves == TRIED * len(paces):
+            paces = [max(paces, key=lambda pace: pace.mean())]
+        if len(law.shares) > 1 and moves % 3 == 2:
+            move(rng, chains, beta, evaluate, paces[0].level(beta), jump=True)
+            continue
+        pace = paces[moves % len(paces)]
+        pace.add(*move(rng, chains, beta, evaluate, pace.level(beta)))
+        if moves + 1 >= MOVES and np.sum([each.gone for each in paces], axis=0).min() >= FORGOTTEN:
+            break
+    return max(paces, key=lambda pace: pace.mean()).level(beta)

@@ -20,6 +20,7 @@ __all__ = [
     "is_compiled",
     "is_vectorised",
     "one_number",
+    "said",
     "shape_hint",
     "tried",
 ]
@@ -68,14 +69,14 @@ def is_vectorised(function: LogLikelihood, points: Floats, name: str) -> bool:
     d = points.shape[1]
     if together is None:
         assert trouble is not None
-        message = _said(trouble)
+        message = said(trouble)
         if trouble_alone is not None and str(trouble_alone) != str(trouble):
-            message += f"; for one point, it {_said(trouble_alone)}"
+            message += f"; for one point, it {said(trouble_alone)}"
         hint = shape_hint(trouble, d)
         raise ArmError(f"the log-likelihood {message}{hint}", arm=name, value=trouble) from trouble
     at_one = "is no number at one point"
     if trouble_alone is not None:
-        at_one = f"for one point it {_said(trouble_alone)}"
+        at_one = f"for one point it {said(trouble_alone)}"
     raise ArmError(
         f"the log-likelihood has shape {together.shape} at points of shape {points.shape}, and "
         f"{at_one}; expected ({rows},), or one number for one point{shape_hint(trouble_alone, d)}",
@@ -88,7 +89,8 @@ class _NoNumbersError(TypeError):
     """Describe what a function returned instead of numbers."""
 
 
-def _said(trouble: Exception) -> str:
+def said(trouble: Exception) -> str:
+    """Return what a function did instead of returning numbers."""
     if isinstance(trouble, _NoNumbersError):
         return str(trouble)
     return f"raised {type(trouble).__name__}: {trouble}"

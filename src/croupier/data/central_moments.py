@@ -54,9 +54,10 @@ def merge_moments(
 def df_of(n: Any, m2: Any, m4: Any) -> Any:
     """Return the effective degrees of freedom of M2/(n - 1): see `Ledger.df`."""
     if isinstance(m2, np.ndarray):
-        m2, m4 = np.where(m2 > 0, (m2, m4), 1.0)
-    elif m2 == 0:
-        m2 = m4 = 1.0  # nothing is known about an arm that has not varied
+        m2, m4 = np.where((m2 > 0) & (m4 > 0), (m2, m4), 1.0)
+    elif m2 == 0 or m4 == 0:
+        # Nothing is known about an arm that has not varied, or only below the smallest number.
+        m2 = m4 = 1.0
     return larger(effective_df(n, m2, m4), 1.0)
 
 

@@ -140,7 +140,8 @@ class Tolerance:
 class RunSettings:
     """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False.
 
-    `kept` is the name of an interval that holds at all times, if one was asked for.
+    `kept` is the name of an interval that holds at all times, if one was asked for. `started` has
+    workers that run already.
     """
 
     budget: Budget
@@ -156,6 +157,7 @@ class RunSettings:
     store: str | os.PathLike[str] | Store | None
     progress: bool | None
     callback: Callable[[Progress], object] | None
+    started: Staff | None = None
 
     @property
     def interval(self) -> Interval:
@@ -210,6 +212,8 @@ class RunSettings:
 
     def staff(self, arms: Sequence[Arm]) -> Staff | None:
         """Return the staff that performs the batches; None means this process."""
+        if self.started is not None:
+            return self.started
         if self.workers is None and self.executor is None:
             for arm in arms:
                 if arm.timeout is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,18 @@ def test_the_density_is_that_of_scipys_students() -> None:
     assert LAW.log_density(points) == pytest.approx(np.log(sum(parts)), abs=1e-9)
 
 
+def test_separate_tails_are_a_students_distribution_for_each_coordinate() -> None:
+    law = replace(LAW, shares=np.ones(1), means=LAW.means[:1], roots=LAW.roots[:1], separate=True)
+    points = np.random.default_rng(7).normal(0, 3, (50, 2))
+    z = np.linalg.solve(LAW.roots[0], (points - LAW.means[0]).T)
+    exact = st.t.logpdf(z, 5).sum(axis=0) - np.log(0.5 * 0.4)
+    assert law.log_density(points) == pytest.approx(exact, abs=1e-9)
+    drawn = np.linalg.solve(LAW.roots[0], (law.sample(np.random.default_rng(7), 4000) - [-3, 0]).T)
+    for each in drawn:
+        assert st.kstest(each, st.t(5).cdf).pvalue > 1e-3
+    assert abs(st.spearmanr(*np.abs(drawn)).statistic) < 4 / 4000**0.5  # not far out together
+
+
 def test_draws_have_the_shares_and_means_of_the_mixture() -> None:
     points = LAW.sample(np.random.default_rng(7), 40_000)
     centre = 0.3 * LAW.means[0] + 0.7 * LAW.means[1]
@@ -37,8 +50,8 @@ def test_draws_have_the_shares_and_means_of_the_mixture() -> None:
     assert (points[:, 0] > 0).mean() == pytest.approx(crossing, abs=4 * 0.46 / 200)
 
 
-@pytest.mark.parametrize("jump", [False, True])
-def test_moves_leave_the_distribution_as_it_is(jump: bool) -> None:
+@pytest.mark.parametrize(("jump", "separate"), [(False, False), (True, False), (False, True)])
+def test_moves_leave_the_distribution_as_it_is(jump: bool, separate: bool) -> None:
     """The target is not the mixture: two normals of other widths, 30 and 70 %, far apart."""
     rng = np.random.default_rng(7)
     m = 20_000
@@ -53,7 +66,7 @@ def test_moves_leave_the_distribution_as_it_is(jump: bool) -> None:
         return np.logaddexp(*parts), np.zeros(len(x))
 
     chains = Chains(points.copy(), *evaluate(points, None))
-    level = MixtureLevel(1.0, LAW, np.array([0.5, 0.8]))
+    level = MixtureLevel(1.0, replace(LAW, separate=separate), np.array([0.5, 0.8]))
     moved = np.zeros(m, bool)
     for _ in range(5):
         moved |= move(rng, chains, 1.0, evaluate, level, jump=jump)[1]

@@ -15,15 +15,12 @@ from scipy.special import betaln
 import croupier as cr
 from croupier.annealing.annealed import Annealed
 from croupier.annealing.fitted import Fitted, FittedModes
-from croupier.annealing.model_evidence import _EVALUATIONS, OPENING, _opening
 from croupier.annealing.models import model_of
+from croupier.annealing.opening import _EVALUATIONS, _MOST, Opening
 from croupier.annealing.pilots import Start
-from croupier.annealing.preparing import Prepared, ladder
+from croupier.annealing.preparing import ladder
 from croupier.annealing.prior_checks import log_mass
 from croupier.annealing.rungs import LONG, Later
-from croupier.running.settings import Budget
-
-NO_COST = Budget(draws=1000, seconds=None, cost=None)
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -159,7 +156,7 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     arms = ladder(log_likelihood, prior, kernel="slice")
     each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
     assert 5000 < max(each) <= LONG
-    first = _opening(Prepared(list(arms)), NO_COST)
+    first = Opening().chains(arms)
     assert isinstance(first, int)
     assert 4 <= first < 40
     assert first * sum(each) <= _EVALUATIONS
@@ -169,7 +166,7 @@ def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> Non
     )  # fmt: skip
     assert [row.draws for row in result.arms] == [first, first]
     easy, normal, _ = gaussian_model(3)
-    assert _opening(Prepared(ladder(easy, normal)), NO_COST) == OPENING
+    assert Opening().chains(ladder(easy, normal)) == _MOST
 
 
 @pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
@@ -336,7 +333,7 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"kernel": "gibbs"}, "kernel must be"),
         ({"sweeps": 0}, "sweeps"),
         ({"log": False}, "leave out log="),
-        ({"prior": None}, "cannot be sampled"),
+        ({"prior": None}, "no prior"),
         ({"log_likelihood": 3}, "must be a function of points"),
     ],
 )

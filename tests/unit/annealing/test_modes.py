@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,17 @@ import pytest
 import scipy.stats as st
 
 import croupier as cr
-from croupier.annealing.climbs import climb, with_peaks
+from croupier.annealing.basins import sort_starts
+from croupier.annealing.climbs import Climbed, climb, with_peaks
 from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.fitted import FittedModes
 from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import model_of
-from croupier.annealing.modes import LEAST, Modes, doubts, searched
+from croupier.annealing.modes import LEAST, Modes, Seen, doubts, searched, seen_by
+from croupier.annealing.pilots import explore
+from croupier.annealing.polishing import Walkers, polished
 from croupier.annealing.search import search
+from croupier.annealing.slices import Chains
 
 
 def modes_at(*modes: tuple[float, float, float]) -> Any:
@@ -50,6 +57,46 @@ def test_one_normal_cloud_is_one_component() -> None:
     assert len(fit_mixture(points, np.full(1000, 1e-3), np.ones(4), 5.0).shares) == 1
 
 
+def test_a_gap_in_one_of_many_coordinates_parts_two_modes() -> None:
+    """In 30 dimensions a criterion of information joined them: a covariance has 465 numbers."""
+    rng = np.random.default_rng(7)
+    points = rng.normal(0, 1, (900, 30))
+    points[:, 4] += np.where(rng.random(900) < 0.3, 12.0, 0.0)
+    law = fit_mixture(points, np.full(900, 1 / 900), np.ones(30), 5.0)
+    assert len(law.shares) == 2
+    assert law.shares.min() == pytest.approx(0.3, abs=0.06)
+
+
+def test_a_skewed_cloud_in_many_dimensions_is_one_component() -> None:
+    points = np.log(np.random.default_rng(7).standard_exponential((2000, 20)))
+    assert len(fit_mixture(points, np.full(2000, 5e-4), np.ones(20), 5.0).shares) == 1
+
+
+def test_a_polished_law_has_the_tails_of_each_coordinate() -> None:
+    """Logs of exponential draws in 12 dimensions, from points that are too narrow by half."""
+    model = model_of(lambda x: (x - np.exp(x)).sum(axis=1), [st.uniform(-20, 30)] * 12).charted()
+    rng = np.random.default_rng(7)
+    chart = model.chart
+    assert chart is not None
+    start = chart.to(-0.6 + 0.6 * rng.standard_normal((600, 12)))
+    walkers = Walkers(Chains(start, *model.evaluate(start)), np.full(600, 1 / 600))
+    law = fit_mixture(start, walkers.shares, model.spread, 8.0)
+    excess, law, _ = polished(model, rng, law, walkers)
+    assert law.separate
+    assert excess < 5
+    logs = FittedModes(model, law).weighted(rng, 20_000)[1]
+    exact = -12 * np.log(30)
+    assert np.log(np.exp(logs - exact).mean()) == pytest.approx(0, abs=4 * (5 / 20_000) ** 0.5)
+
+
+def test_a_likelihood_that_falls_to_minus_1e17_has_many_levels() -> None:
+    model = model_of(lambda x: -1e17 * (x**2).sum(axis=1), [st.uniform(-1, 2)])
+    pilot = explore(model.charted(), np.random.default_rng(7))
+    assert pilot is not None
+    assert pilot.levels[0].beta < 1e-14  # it stopped at 1e-12, with one point that was left
+    assert len(pilot.levels) > 10
+
+
 def test_a_curved_cloud_is_several_components() -> None:
     rng = np.random.default_rng(7)
     x = rng.normal(0, 1, 2000)
@@ -74,17 +121,33 @@ def test_climbs_find_a_peak_that_the_law_does_not_know() -> None:
     assert wide is not None
     place = wide.to(np.full((1, 8), -5.0))
     blind = Mixture(np.ones(1), place, np.diag(np.full(8, 0.16))[None], 8.0)
-    law, peaks, _ = with_peaks(model, rng, blind, -8 * np.log(20) + np.log(0.3))
-    at = wide.back(np.array([peak.mean for peak in peaks]))
+    tops = Chains(place, *model.evaluate(place))
+    found = with_peaks(model, rng, blind, tops, -8 * np.log(20) + np.log(0.3))
+    at = wide.back(np.array([peak.mean for peak in found.peaks]))
     assert (np.abs(at - 5).max(axis=1) < 0.5).any()
-    assert len(law.shares) == 1 + len(peaks)
+    assert len(found.law.shares) == 1 + len(found.peaks)
+    assert found.arrivals.sum() + sum(peak.arrivals for peak in found.peaks) <= found.starts
+
+
+def test_starts_are_sorted_by_the_peak_that_they_lead_to() -> None:
+    """Of two equal modes one is known: half of the starts are strays, and near the other."""
+    model = model_of(modes_at((0.5, -5, 0.4), (0.5, 5, 0.4)), box(6)).charted()
+    assert model.chart is not None
+    place = model.chart.to(np.full((1, 6), -5.0))
+    found = sort_starts(model, np.random.default_rng(7), Chains(place, *model.evaluate(place)))
+    strays = model.chart.back(found.strays.points)
+    total = found.arrivals[0] + len(strays)
+    assert len(strays) == pytest.approx(total / 2, abs=4 * np.sqrt(total) / 2)
+    assert (strays.mean(axis=1) > 0).mean() > 0.95
 
 
 def test_climbs_go_up() -> None:
     model = model_of(lambda x: -50 * (x**2).sum(axis=1), [st.norm(0, 1)] * 5)
-    ends, count = climb(model, np.random.default_rng(7))
+    rng = np.random.default_rng(7)
+    points = model.start(rng, 300)
+    ends = Chains(points, *model.evaluate(points))
+    assert climb(model, rng, ends) > len(points)
     assert np.quantile(np.abs(ends.points), 0.9) < 0.2  # two standard deviations
-    assert count > len(ends.points)
 
 
 def test_a_budget_that_is_too_small_for_a_search_says_so() -> None:
@@ -103,6 +166,31 @@ def test_searches_that_disagree_warn_with_both_numbers() -> None:
     assert "-25.16 by the first and -23.97 by the second" in doubts(apart)[0]
     assert doubts(Modes((level,), law, 0.3, 9.0, (-25.16, -23.97), 100, 1000)) == []
     assert doubts(Modes((level,), law, 5.0, 9.0, (-24.1, -23.97), 100, 1000)) == []
+
+
+def test_modes_that_were_found_by_chance_warn_if_they_hold_much() -> None:
+    law = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)), 8.0)
+    level: Any = object()
+    found = Modes((level,), law, 0.3, 9.0, (-24.0, -24.0), 100, 1000)
+    much, little = (Seen(3, 0, 1, 3.0, 20_000, share) for share in (0.13, 0.005))
+    assert "13% of the posterior were found by chance" in doubts(replace(found, seen=much))[0]
+    assert doubts(replace(found, seen=little)) == []
+
+
+def test_modes_of_two_searches_say_how_many_there_are() -> None:
+    """Chapman: 4 and 4 modes, 3 of them the same, are 5 of about 5.25."""
+    d, places = 2, np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0], [18.0, 0.0]])
+    law = Mixture(np.full(5, 0.2), places, np.array([np.eye(d)] * 5), 8.0)
+    halves: Any = [SimpleNamespace(chains=SimpleNamespace(points=places[rows]))
+                   for rows in ([0, 1, 2, 3], [0, 1, 2, 4])]  # fmt: skip
+    tops: Any = SimpleNamespace(points=places)
+    climbed = Climbed(law, [], np.array([900, 50, 40, 3, 60]), 1053, 0)
+    seen = seen_by(law, halves, tops, climbed)
+    assert (seen.by_all, seen.by_some) == (3, 2)
+    assert seen.expected == pytest.approx(5.25)
+    assert seen.rare == pytest.approx(0.2)  # three starts, and one of the searches
+    near = replace(law, means=np.concatenate([places[:3], [[9.0, 2.5]], places[4:]]))
+    assert seen_by(near, halves, tops, climbed).rare == 0  # a part of a mode, and not a mode
 
 
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")

@@ -155,3 +155,12 @@ def test_the_file_is_beside_the_store(tmp_path: Path) -> None:
     run(Model(), store=tmp_path / "run.db")
     assert journal_path(tmp_path / "run.db").exists()
     assert journal_path(tmp_path / "run.db").name == "run.db.pilot"
+
+
+def test_a_run_of_seconds_goes_on_with_more_seconds(tmp_path: Path) -> None:
+    store = tmp_path / "run.db"
+    first = run(Model(), draws=None, seconds=0.5, rtol=0.05, store=store)
+    more = run(Model(), draws=None, seconds=60, rtol=0.002, store=store)
+    assert [row.name for row in more.arms] == [row.name for row in first.arms]
+    assert more.draws > first.draws
+    assert more.details["pilot"] == first.details["pilot"]

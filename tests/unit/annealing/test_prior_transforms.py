@@ -42,16 +42,42 @@ def test_a_transform_of_the_unit_cube_is_a_prior(transform: Any, function: Any) 
 
 
 def test_how_a_transform_takes_its_points_is_found_out() -> None:
-    for transform, by_point in ((of_one, True), (of_many, False)):
+    for transform, takes in ((of_one, "one"), (of_many, "both")):
         function, _ = from_cube(likelihood, None, transform, 2)
         assert isinstance(function, OnCube)
-        assert function.by_point is by_point
+        assert function.takes == takes
 
 
 def test_a_transform_that_takes_many_points_only() -> None:
     function, _ = from_cube(likelihood, None, lambda u: np.column_stack([u[:, 0], u[:, 1]]), 2)
     assert isinstance(function, OnCube)
-    assert not function.by_point
+    assert function.takes == "many"
+    assert (function.parameters(np.array([0.2, 0.4])) == [0.2, 0.4]).all()
+
+
+def test_the_faces_of_the_cube_are_not_infinite_parameters() -> None:
+    function, _ = from_cube(likelihood, None, of_many, 2)
+    assert isinstance(function, OnCube)
+    assert np.isfinite(function.parameters(np.array([[0.0, 0.0], [1.0, 1.0]]))).all()
+
+
+def test_a_transform_that_fails_later_is_named_with_its_point() -> None:
+    def rarely(u: np.ndarray) -> Any:
+        return np.where(u > 0.999, np.nan, 10 * u - 5)
+
+    with pytest.raises(
+        cr.ArmError, match=r"prior_transform returned .*nan.* at the point .*0\.999"
+    ):
+        cr.evidence(likelihood, prior_transform=rarely, dimensions=2, draws=20_000, rng=1)
+
+
+def test_a_discrete_parameter_may_be_the_image_of_the_cube() -> None:
+    def transform(u: np.ndarray) -> Any:
+        return np.stack([np.floor(3 * u[..., 0]), 10 * u[..., 1] - 5], axis=-1)
+
+    result = cr.evidence(likelihood, prior_transform=transform, dimensions=2, draws=6000, rng=7)
+    truth = np.log(st.norm.pdf([0, 1, 2], 1.0, 0.3).mean() / 10)
+    assert abs(result.log_value - truth) < 4 * result.log_stderr
 
 
 @pytest.mark.parametrize(
@@ -61,7 +87,15 @@ def test_a_transform_that_takes_many_points_only() -> None:
         ({"dimensions": 0}, "dimensions"),
         ({"prior": st.norm(0, 1)}, "two priors"),
         ({"prior_transform": 3}, "must be a function of points, got 3"),
-        ({"prior_transform": lambda u: u[7]}, "cannot be called with a point .*IndexError"),
+        ({"prior_transform": [st.norm(0, 1)] * 2}, "give distributions as prior="),
+        ({"prior_transform": lambda u: u[7]}, r"raised IndexError.*is dimensions=2 right"),
+        ({"prior_transform": lambda u: np.array([u[0], u[1], u[2]])}, "is dimensions=2 right"),
+        ({"prior_transform": lambda u: None}, "returned None, not numbers.*one row of numbers"),
+        ({"prior_transform": lambda u: {"a": u[0]}}, "returned object, not numbers.*in the order"),
+        ({"prior_transform": lambda u: float(u.sum())}, "expected the parameters"),
+        ({"prior_transform": lambda u: u[u < 0.5]}, "different number of parameters"),
+        ({"prior_transform": lambda u: np.random.default_rng().random(2)}, "at the same point"),
+        ({"prior_transform": lambda u: np.where(u > 0.9, np.nan, u)}, "nan.*at the point"),
         ({"prior_transform": lambda u: np.inf * u}, "expected the parameters"),
         ({"prior_transform": None}, "dimensions is for prior_transform="),
     ],
@@ -97,6 +131,26 @@ def test_heavy_tails_are_not_improper() -> None:
     result = cr.evidence(lambda x: -0.5 * x[:, 0] ** 2, prior, draws=5000, rng=7)
     truth = np.log(law.expect(lambda x: np.exp(-0.5 * x**2)))
     assert abs(result.log_value - truth) < 4 * result.log_stderr
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        (None, r"no prior: .*prior_transform= with dimensions=.*give a distribution q"),
+        ([st.norm(0, 0)] * 2, "not finite: nan in coordinate 0.*a scale must be above 0"),
+        (
+            (
+                lambda rng, size: rng.poisson(3, (size, 2)).astype(float),
+                lambda x: st.poisson(3).logpmf(x).sum(axis=1),
+            ),
+            "coordinate 0 of the prior has only .* different values in 200 points",
+        ),
+        (flat_pair(lambda x: st.norm.pdf(x[:, 0], 0, 10)), "the density itself, not its log"),
+    ],
+)
+def test_other_wrong_priors_name_the_value_and_the_way_out(prior: Any, message: str) -> None:
+    with pytest.raises(cr.PlanError, match=message):
+        cr.evidence(likelihood, prior, draws=1000)
 
 
 def test_one_function_as_a_prior_names_the_way_out_for_a_joint_density() -> None:

@@ -184,6 +184,14 @@ def test_effective_df_of_normal_draws_is_their_number_less_one():
     assert ledger.df[0, 0] == pytest.approx(99_999, rel=0.03)
 
 
+@pytest.mark.parametrize("draws", [39, 40, 41])
+def test_draws_whose_fourth_powers_underflow_know_next_to_nothing_of_their_variance(draws):
+    values = 1e-100 * np.random.default_rng(8).normal(size=draws)
+    ledger = ledger_of([1.0, 2.0])
+    ledger.add(1, outcome(values, ticket=1, arm="b"))
+    assert 1 <= ledger.df[1, 0] < 3
+
+
 def test_heavy_tails_know_their_variance_less_well():
     rng = np.random.default_rng(9)
     normal, heavy = ledger_of(rng.normal(size=5000)), ledger_of(rng.lognormal(0, 1.5, 5000))
