@@ -124,7 +124,8 @@ class Runner:
         heavy = np.where(np.isnan(k), 0.0, largest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
         rounding = np.finfo(float).eps * largest
-        return np.square(np.maximum(np.maximum(heavy, alike) / self.points, rounding))
+        least = np.maximum(np.maximum(heavy, alike) / self.points, rounding)
+        return np.asarray(np.square(least))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
