@@ -342,7 +342,7 @@ def test_the_simulator_tables_show_times_ratios_and_what_was_wanted(
 def test_peers_are_compared_where_both_solved_the_problem() -> None:
     def row(problem: str, method: str, evaluations: int, error: str, reached: int = 3) -> dict:
         return {
-            "problem": problem, "method": method, "rtol": "0.01", "runs": "3",
+            "problem": problem, "method": method, "group": "first", "rtol": "0.01", "runs": "3",
             "reached": str(reached), "covered": str(reached), "evaluations": str(evaluations),
             "seconds": "0.001", "true error": error,
         }  # fmt: skip

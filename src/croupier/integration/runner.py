@@ -116,13 +116,16 @@ class Runner:
         """Return a least variance of the mean, where the values of the nets say too little.
 
         If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
-        about x/(points (1 - k)). If all values are c, f may still differ somewhere.
+        about x/(points (1 - k)). If all values are c, f may still differ somewhere. A net is exact
+        for some f, but for rounding.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
         heavy = np.where(np.isnan(k), 0.0, largest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
-        return np.asarray(np.square(np.maximum(heavy, alike) / self.points))
+        rounding = np.finfo(float).eps * largest
+        least = np.maximum(np.maximum(heavy, alike) / self.points, rounding)
+        return np.asarray(np.square(least))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
