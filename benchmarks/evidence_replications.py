@@ -1,7 +1,7 @@
 """make bench-modes, second part: the same posteriors with many seeds.
 
 Two modes of unequal width, for which 50 seeds say how often an interval covers and how often an
-answer is silently wrong, and two problems that nothing was tuned on. One row for each problem and
+answer is silently wrong, and two problems that were made after the constants were chosen. One row for each problem and
 seed, in docs/benchmarks/evidence-replications.csv. A row that is there is not run again.
 """
 
@@ -89,8 +89,8 @@ PROBLEMS: dict[str, tuple[Callable[[], Problem], int]] = {
     "two modes .8/.4, d = 8": (lambda: two(8, 0.8, 0.4), 50),
     "two modes 1/.3, d = 8": (lambda: two(8, 1.0, 0.3), 50),
     "two modes .6/.4, d = 8, normal prior": (lambda: two_under_a_normal_prior(8, 0.6, 0.4), 50),
-    "Student's and a banana, d = 5 (untuned)": (student_and_banana, 20),
-    "two explanations, d = 6 (untuned)": (two_explanations, 20),
+    "Student's and a banana, d = 5": (student_and_banana, 20),
+    "two explanations, d = 6": (two_explanations, 20),
 }
 
 
