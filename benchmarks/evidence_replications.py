@@ -1,8 +1,9 @@
 """make bench-modes, second part: the same posteriors with many seeds.
 
 Two modes of unequal width, for which 50 seeds say how often an interval covers and how often an
-answer is silently wrong, and two problems that were made after the constants were chosen. One row for each problem and
-seed, in docs/benchmarks/evidence-replications.csv. A row that is there is not run again.
+answer is silently wrong, and two problems that were made after the constants were chosen. One row
+for each problem and seed, in docs/benchmarks/evidence-replications.csv. A row that is there is not
+run again.
 """
 
 from __future__ import annotations
