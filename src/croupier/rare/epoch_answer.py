@@ -109,7 +109,8 @@ class Epoch:
         free = max(n - len(np.unique(self.own)), 1)
         covariance = left.T @ left / free / n
         variance, df = np.diag(covariance).copy(), np.array([df_of(u) for u in left.T])
-        few = FewHits(y.mean(axis=0), np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
+        mean = np.minimum(y.mean(axis=0), 1.0)  # it only comes nearer to a probability
+        few = FewHits(mean, np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
         if few.hits.min() >= FEW_HITS:  # counts of each component are fixed: they are not Poisson
             few = few._replace(variance=np.maximum(variance, _TINY), below=_SKEWED)
         pooled = Pooled(few.mean, variance, df, variance > 0, weights, float(n), few=few)
@@ -118,7 +119,7 @@ class Epoch:
 
 def _controlled(found: Controlled, weights: Floats, y: Floats, belongs: Floats) -> Answer:
     """Return the answer with a control: its hits are those of the same relative error."""
-    mean, variance = np.array([found.mean]), np.array([found.variance])
+    mean, variance = np.array([min(found.mean, 1.0)]), np.array([found.variance])
     few = FewHits(mean, variance, y.max(axis=0) / len(y), np.ones(1))
     varies = np.ones(1, np.bool_)
     pooled = Pooled(mean, variance, np.array([found.df]), varies, weights, float(len(y)), few=few)

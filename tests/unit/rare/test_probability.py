@@ -154,9 +154,11 @@ def test_never_failing_says_the_bound_and_what_was_scouted() -> None:
 
 @quiet
 def test_always_failing_is_a_probability_of_one() -> None:
-    result = cr.probability(lambda x: -1 - x[:, 0] ** 2, 2, draws=3000, rng=7)
-    assert result.value == pytest.approx(1, abs=0.01)
-    assert result.interval[1] <= 1
+    for seed in range(7, 11):  # three of these means would be above 1
+        result = cr.probability(lambda x: -1 - x[:, 0] ** 2, 2, draws=1500, rng=seed)
+        assert result.value == pytest.approx(1, abs=0.01)
+        assert result.value <= 1
+        assert result.interval[1] <= 1
 
 
 @quiet
