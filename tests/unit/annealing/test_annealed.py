@@ -395,7 +395,7 @@ def failing(rng: np.random.Generator, size: int) -> Any:
     ("prior", "message"),
     [
         (3.0, "cannot be sampled"),
-        (None, "cannot be sampled"),
+        (None, "no prior: give a frozen distribution"),
         ("normal", "cannot be sampled"),
         (SimpleNamespace(rvs=st.norm.rvs), "no logpdf"),
         ([], "one distribution per coordinate"),
