@@ -85,6 +85,7 @@ def test_an_anytime_stop_costs_at_most_2_6_of_the_oracle(family):
     assert np.mean([result.draws for result in results]) <= 2.6 * draws
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"draws": 3000}, {"draws": 10**6, "rtol": 0.08}, {"draws": 6000, "rtol": 1e-6}],

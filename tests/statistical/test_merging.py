@@ -59,6 +59,7 @@ def slack(share):
     return 4 * np.sqrt(share * (1 - share) / TIMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_merged_interval_covers_about_95_percent_and_runs_agree_as_often_as_they_should(case):
     together = [merged(CASES[case], time, draws=800) for time in range(TIMES)]

@@ -16,6 +16,7 @@ from croupier.policies import REGISTRY, UCB1, UCBV
 from croupier.policies.bounded import Bandit
 from croupier.policies.payoffs import pair_payoff, triple_payoff
 from croupier.theory import ScaledBernoulli, lower_bound, regret_from_counts, ucb1_bound, ucbv_bound
+from tests.every_policy import every_policy
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -43,7 +44,7 @@ PROBLEMS: dict[str, tuple[dict[str, cr.Arm], np.ndarray, int]] = {
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-@pytest.mark.parametrize("name", sorted(REGISTRY))
+@pytest.mark.parametrize("name", every_policy())
 def test_the_regret_identity_holds_for_every_policy(name: str, problem: str) -> None:
     """n^2 (MSE - V*/n) = sum_k E[T_k](V_k - V*), for the plain mean of all draws."""
     arms, variances, n = PROBLEMS[problem]

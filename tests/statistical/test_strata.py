@@ -94,7 +94,14 @@ def equal(arms, draws, runs):
     ]
 
 
-@pytest.mark.parametrize(("case", "runs"), [(name, 30) for name in SKEWED], ids=str)
+@pytest.mark.parametrize(
+    ("case", "runs"),
+    [
+        pytest.param(name, 30, marks=() if name.startswith("20 ") else pytest.mark.slow)
+        for name in SKEWED
+    ],
+    ids=str,
+)
 def test_the_interval_of_many_skewed_strata_covers(case, runs):
     arms, draws = SKEWED[case]
     results = equal(arms, draws, runs)

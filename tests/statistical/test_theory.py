@@ -158,6 +158,7 @@ def assert_covers(family, delta, pairs, runs):
 
 
 # For a coin the squared difference is a coin too: there the interval has the least to spare.
+@pytest.mark.slow
 def test_kl_intervals_of_all_times_cover_together_as_promised():
     assert_covers("rare-coin", delta=10, pairs=10_000, runs=1000)
 

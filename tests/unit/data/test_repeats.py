@@ -137,6 +137,7 @@ def test_what_was_seen_survives_a_snapshot() -> None:
         Repeats.from_state({"tickets": [1], "draws": []})
 
 
+@pytest.mark.slow
 def test_the_spread_of_batches_is_one_for_independent_draws() -> None:
     ratios = np.array([spread_of_batches(run(good, rng=seed).history)[0] for seed in range(100)])
     assert abs(ratios.mean() - 1) < 0.15  # the standard error of the mean is about 0.04

@@ -100,7 +100,7 @@ def expected(make, wealth, width):
 
 
 @pytest.mark.parametrize("width", [1, 2])
-@pytest.mark.parametrize("draws", [6, 60, 100_000])
+@pytest.mark.parametrize("draws", [6, pytest.param(60, marks=pytest.mark.slow), 100_000])
 @pytest.mark.parametrize("side", [0, 1])
 def test_the_expected_wealth_at_the_true_mean_is_at_most_1(width, draws, side):
     def make():

@@ -251,7 +251,10 @@ class Stop:
 
 
 @quiet
-@pytest.mark.parametrize("tickets", [5, 16, 40, 110, 130, 150, 175])
+@pytest.mark.parametrize(
+    "tickets",
+    [5, 110, 150, *[pytest.param(n, marks=pytest.mark.slow) for n in (16, 40, 130, 175)]],
+)
 def test_search_walk_and_estimate_survive_a_cut(tickets: int, tmp_path: Path) -> None:
     whole = cr.probability(beyond, 2, draws=3000, rng=7)
     assert whole.history.size.size > 175

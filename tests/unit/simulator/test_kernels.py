@@ -80,7 +80,9 @@ def pulls_of(problem: simulator.Problem, policy: Policy, steps: int) -> np.ndarr
         Tightest(bounds=(0, 1), of=(UCBV(c=0.1, cut=True), "moss", KLUCB(f=0))),
         RobustUCB(moment=0.3),
         RobustUCB(moment=0.01, eps=0.5, mean="median-of-means"),
-        RobustUCB(moment=0.01, mean="catoni"),
+        pytest.param(
+            RobustUCB(moment=0.01, mean="catoni"), marks=pytest.mark.slow, id="robust-ucb-catoni"
+        ),
         Even(),
     ],
     ids=lambda policy: policy.name,

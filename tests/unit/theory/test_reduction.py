@@ -198,6 +198,7 @@ def shares(**settings: Any) -> dict[str, float]:
     return {row.name: row.share for row in result.arms}
 
 
+@pytest.mark.slow
 def test_with_costs_another_library_leaves_the_arm_of_more_cost_times_variance() -> None:
     scaled = {"bounds": (0, 1), "cost_bounds": (0, 10)}
     assert shares(**scaled)["quick"] > 0.9
