@@ -21,11 +21,11 @@ terminal._GRACE = 3600.0
 cli.main()
 """
 
-#: A run whose clock moves on by a millisecond whenever it is looked at.
+#: A run whose clock moves on by 10 milliseconds whenever it is looked at: about 20 looks are left.
 TICKING = """
 import importlib, itertools, types
 ticks = itertools.count()
-clock = types.SimpleNamespace(perf_counter=lambda: 1e-3 * next(ticks))
+clock = types.SimpleNamespace(perf_counter=lambda: 1e-2 * next(ticks))
 for module in ("croupier.running.loop", "croupier.engines.perform"):
     importlib.import_module(module).time = clock
 from croupier import cli
