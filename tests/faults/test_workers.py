@@ -354,7 +354,8 @@ def test_killed_processes_change_nothing(times: int, tmp_path: Path, bits: Bits)
     assert bits(result) == bits(undisturbed())
 
 
-@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [2, 20])
 def test_killed_workers_of_dask_change_nothing(times: int, tmp_path: Path, bits: Bits) -> None:
     with cluster_of_dask() as (client, nodes):
 
@@ -460,7 +461,9 @@ def killing_the_newborn(deaths: int, seconds: float) -> Iterator[list[int]]:
         killer.join()
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize(
+    "seconds", [0.1, *(pytest.param(when, marks=pytest.mark.slow) for when in (0.0, 0.3))]
+)
 @pytest.mark.parametrize("name", ["2 workers", "forked processes", "spawned processes"])
 def test_a_worker_that_is_killed_while_it_starts_changes_nothing(
     name: str, seconds: float, bits: Bits, request: pytest.FixtureRequest
@@ -513,6 +516,7 @@ def cluster_with_nannies() -> Iterator[Any]:
         yield client
 
 
+@pytest.mark.slow
 def test_a_client_of_dask_that_is_restarted_during_a_run_changes_nothing(bits: Bits) -> None:
     arms = {"a": normal(1.0, 1e-3)}
     run: dict[str, Any] = {"draws": 2000, "rng": 7, "width": 4}
@@ -545,6 +549,7 @@ def test_a_client_of_dask_that_is_closed_during_a_run_is_named() -> None:
             )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_workers_that_are_recycled_get_the_arms_again(bits: Bits) -> None:
     run = RUNS["draws"]
     often = partial(spawned, 1, max_tasks_per_child=5)

@@ -144,6 +144,7 @@ def killed_again_and_again(folder: Path, kills: int, seed: int) -> cr.Result:
     return cr.estimate(ARMS, draws=200_000, store=path, rng=7, width=4)
 
 
+@pytest.mark.slow
 def test_a_driver_with_workers_is_killed_and_goes_on(tmp_path: Path, bits: Bits) -> None:
     result = killed_again_and_again(tmp_path, 2, seed=1)
     assert bits(result) == bits(cr.estimate(ARMS, draws=200_000, rng=7, width=4))

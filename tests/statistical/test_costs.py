@@ -29,6 +29,7 @@ def test_at_a_deadline_all_draws_are_off_by_cov_over_cost_and_finished_ones_are_
     assert abs(finished[known].mean() - 1) < 4 * finished[known].std() / np.sqrt(runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["costs-fixed", "costs-lognormal", "costs-correlated"])
 def test_inverse_variance_weights_beat_plain_ones_by_a_fifth_where_draws_are_equal(name):
     family, runs = FAMILIES[name], 100

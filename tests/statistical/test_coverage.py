@@ -29,7 +29,10 @@ FAMILIES = {
     "lognormal": {"rough": lognormal(1.0), "fine": lognormal(0.5)},
     "equal": {f"arm {k}": normal(1.0) for k in range(8)},
 }
-QUICK = ["normal", "lognormal", pytest.param("equal", marks=pytest.mark.slow)]
+QUICK = [
+    "lognormal",
+    *(pytest.param(family, marks=pytest.mark.slow) for family in ("normal", "equal")),
+]
 
 
 def covered(arms, runs, **settings):

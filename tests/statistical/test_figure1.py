@@ -19,6 +19,7 @@ def test_ucb_v_beats_thompson_sampling_where_both_variances_are_small() -> None:
     assert behind.mean_regret[-1] - ahead.mean_regret[-1] > 3 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["scaled_bernoulli", "uniform", "truncated_normal"])
 def test_the_shape_of_the_draws_does_not_turn_the_order(shape: str) -> None:
     """(.02, .06) at 2 10^4, 200 runs: Thompson < KL-UCB < UCB1, each by 4 standard errors."""

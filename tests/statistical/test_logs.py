@@ -19,6 +19,7 @@ def wide(rng, size):
     return rng.normal(-0.5, 1.0, size) - 5000
 
 
+@pytest.mark.slow
 def test_intervals_of_a_log_hold_the_evidence_of_e_to_the_minus_5000():
     runs = 300
     covered = 0

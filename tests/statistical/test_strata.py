@@ -64,6 +64,7 @@ def test_counts_that_follow_nothing_leave_skewed_strata_unbiased():
     assert abs(z_score(played("lognormal", 400, draws=40, policy="proportional"), 1.6)) < 4
 
 
+@pytest.mark.slow
 def test_counts_that_follow_earlier_epochs_leave_skewed_strata_unbiased():
     # Two epochs and a part of the third; without epochs the mean is 9 standard errors too low.
     assert abs(z_score(played("lognormal", 400, draws=50), 1.6)) < 4
@@ -148,6 +149,7 @@ def loss(policy, draws, runs):
     return np.mean(losses)
 
 
+@pytest.mark.slow
 def test_little_is_lost_against_the_optimal_static_allocation():
     proportional = (SIZES @ SIGMAS**2) / (SIZES @ SIGMAS) ** 2
     assert loss("proportional", 10_000, 2) == pytest.approx(proportional, rel=0.02)

@@ -50,6 +50,7 @@ def test_the_plain_mean_is_unbiased_under_every_policy(name):
     assert_unbiased(name, RUNS)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 def test_600_runs_show_the_bias_of_weights_that_were_learned_from_the_same_draws():
     mean, error = mean_and_error("variance-thompson", 600, combine="inverse-variance")

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from croupier.errors import MissingExtraError
 
@@ -19,7 +21,11 @@ except ModuleNotFoundError:  # not ImportError: a numba that does not fit numpy 
         "the simulator and the figures of the paper need", "numba", "compiled"
     ) from None
 
-__all__ = ["NumbaError", "compiled", "inlined", "rebound"]
+__all__ = ["ZERO", "NumbaError", "compiled", "inlined", "rebound"]
+
+#: Where counters begin. From a plain 0, numba first takes the number itself for the type, and
+#: compiles whatever gets the counter once for it and once more for integers.
+ZERO: Final = np.int64(0)
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined, rebound
+from croupier.simulator.compiling import ZERO, compiled, inlined, rebound
 from croupier.simulator.kinds import (
     COST_VARIANCE,
     COST_VARIANCE_TRIPLES,
@@ -41,6 +41,7 @@ __all__ = [
     "kl_slope",
     "level_of",
     "loss_of",
+    "note",
     "play_index",
     "play_thompson",
     "raw_loss",
@@ -228,6 +229,13 @@ def loss_of(x: Any, d: Any, rules: Any, trouble: Any, arm: int, time: float) -> 
 
 
 @compiled
+def note(pulls: Any, drawn: Any) -> None:
+    """Write down the pulls of every arm: a loop is compiled in a tenth of the time of a slice."""
+    for k in range(len(drawn)):
+        pulls[k] = drawn[k]
+
+
+@compiled
 def play_index(
     kind: int,
     policy: Any,
@@ -251,7 +259,7 @@ def play_index(
         mean[:] = 0
         m2[:] = 0
         spent = total = 0.0
-        mark = 0
+        mark = ZERO
         while spent < horizon and trouble[run, 0] == 0:
             if total < arms:
                 arm = int(total)
@@ -260,7 +268,7 @@ def play_index(
                 for k in range(arms):
                     score = score_of(kind, policy, mean[k], m2[k] / count[k], count[k], now)
                     scores[k] = scaled_score(kind, score, rules.factor[k])
-                arm = 0
+                arm = ZERO
                 for k in range(arms):
                     if scores[k] < scores[arm]:
                         arm = k
@@ -269,7 +277,7 @@ def play_index(
             for i in range(rules.group):
                 x[i], d[i] = draw(s[arm], arm, laws)
                 while mark < len(times) and spent + d[i] > times[mark]:
-                    pulls[run, mark] = drawn
+                    note(pulls[run, mark], drawn)
                     mark += 1
                 spent += d[i]
                 drawn[arm] += 1
@@ -281,7 +289,7 @@ def play_index(
             m2[arm] += apart * apart * before / count[arm]
             total += 1
         while mark < len(times):
-            pulls[run, mark] = drawn
+            note(pulls[run, mark], drawn)
             mark += 1
 
 
@@ -318,9 +326,9 @@ def play_thompson(
         shape[:, 0], shape[:, 1] = prior[1] - 1 / 3, prior[0] - 1 / 3
         scale[:] = 1 / np.sqrt(9 * shape)
         spent = 0.0
-        total = mark = 0
+        total = mark = ZERO
         while spent < horizon and trouble[run, 0] == 0:
-            arm, least = 0, math.inf
+            arm, least = ZERO, math.inf
             for k in range(arms):
                 if steady:
                     part = gamma_from(own, shape[k, 0], scale[k, 0])
@@ -334,7 +342,7 @@ def play_thompson(
             for i in range(rules.group):
                 x[i], d[i] = draw(s[arm], arm, laws)
                 while mark < len(times) and spent + d[i] > times[mark]:
-                    pulls[run, mark] = drawn
+                    note(pulls[run, mark], drawn)
                     mark += 1
                 spent += d[i]
                 drawn[arm] += 1
@@ -351,7 +359,7 @@ def play_thompson(
             scale[arm, side] = 1 / math.sqrt(9 * shape[arm, side])
             total += 1
         while mark < len(times):
-            pulls[run, mark] = drawn
+            note(pulls[run, mark], drawn)
             mark += 1
 
 
@@ -366,7 +374,7 @@ def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
         s = streams(keys[run], arms + 1)
         sums[run] = 0
         for arm in range(arms):
-            total, drawn = 0.0, 0
+            total, drawn = 0.0, ZERO
             for mark in range(pulls.shape[1]):
                 while drawn < pulls[run, mark, arm]:
                     value, _ = draw(s[arm], arm, laws)

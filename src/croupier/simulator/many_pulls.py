@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
-from croupier.simulator.kernels import score_of
+from croupier.simulator.compiling import ZERO, compiled
+from croupier.simulator.kernels import note, score_of
 from croupier.simulator.kinds import UCB_V
 from croupier.simulator.randomness import next_bits, ones_of, put_back, tosses
 
@@ -68,15 +68,15 @@ def walk(
     at: Any,
 ) -> tuple[int, float]:
     """Pull an arm of two values as long as it is certain to lead; return pulls and tops."""
-    made = 0
+    made = ZERO
     while made < most:
         left = most - made
-        words = 0
+        words = ZERO
         if left >= 128 and s[5] == 0:
             words = min(left >> 6, _safe_pulls(kind, policy, tops, count, at) >> 6)
         if words > 1:
             s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
-            more = 0
+            more = ZERO
             for _ in range(words):
                 more += ones_of(tosses(s, chance) ^ flip)
             if _certain(kind, policy, tops, count, more, words << 6, at):
@@ -99,7 +99,7 @@ def walk(
             bits >>= ONE
             count += 1
             made += 1
-            if not _certain(kind, policy, tops, count, 0, 0, at):
+            if not _certain(kind, policy, tops, count, ZERO, ZERO, at):
                 rest = got - j - 1
                 if rest:
                     if flip:
@@ -115,7 +115,7 @@ def book(
 ) -> tuple[int, int]:
     """Pull, and write down the pulls at the recorded times on the way; return mark and time."""
     while mark < len(times) and times[mark] <= time + made:
-        pulls[mark] = drawn
+        note(pulls[mark], drawn)
         pulls[mark, arm] += int(times[mark]) - time
         mark += 1
     drawn[arm] += made

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined
-from croupier.simulator.kernels import loss_of
+from croupier.simulator.compiling import ZERO, compiled, inlined
+from croupier.simulator.kernels import loss_of, note
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
 
@@ -61,12 +61,12 @@ def play_robust(
         drawn[:] = 0
         count[:] = 0
         spent = 0.0
-        mark = total = 0
+        mark = total = ZERO
         while spent < horizon and trouble[run, 0] == 0:
             arm, least = total, math.inf
             if total >= arms:
                 level = 2 * math.log(max(float(total), 2.0))  # delta = 1/t^2
-                arm = 0
+                arm = ZERO
                 for k in range(arms):
                     score = robust_score(kept[k, : count[k]], level, mean, moment, eps)
                     if rules.factor[k] * score < least:
@@ -74,7 +74,7 @@ def play_robust(
             for i in range(rules.group):
                 x[i], d[i] = draw(s[arm], arm, laws)
                 while mark < len(times) and spent + d[i] > times[mark]:
-                    pulls[run, mark] = drawn
+                    note(pulls[run, mark], drawn)
                     mark += 1
                 spent += d[i]
                 drawn[arm] += 1
@@ -84,5 +84,5 @@ def play_robust(
             count[arm] += 1
             total += 1
         while mark < len(times):
-            pulls[run, mark] = drawn
+            note(pulls[run, mark], drawn)
             mark += 1

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.simulator.compiling import ZERO, compiled
 from croupier.simulator.kernels import (
     complain,
     is_outside,
@@ -190,7 +190,7 @@ def play_index_ahead(
             high = raw_loss(x, d, rules, k)
             for one in laws.parameters[k, :2]:
                 if is_outside(one, rules, k):
-                    complain(trouble[0], OUT_OF_RANGE, k, 0, one)
+                    complain(trouble[0], OUT_OF_RANGE, k, ZERO, one)
                     return
             low, high = min(low, rules.most), min(high, rules.most)
             chance[k] = chance_of(laws.parameters[k, 2])
@@ -207,12 +207,12 @@ def play_index_ahead(
         mean[:] = 0
         m2[:] = 0
         scores.level[:] = -1
-        mark = time = leader = first = 0
+        mark = time = leader = first = ZERO
         other = -1
         reach = 1
         close = False
         while time < horizon:
-            made = 0
+            made = ZERO
             arm = leader
             if time < arms:
                 arm = time

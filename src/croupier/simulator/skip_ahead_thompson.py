@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
+from croupier.simulator.compiling import ZERO, compiled
 from croupier.simulator.laws import chance_of
 from croupier.simulator.many_pulls import book, walk
 from croupier.simulator.randomness import (
@@ -137,7 +137,7 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
         random = s[2]
         drawn[:] = 0
         lost[:] = 0
-        mark = time = 0
+        mark = time = ZERO
         while time < horizon:
             a, b = lost + prior[1], drawn - lost + prior[0]
             better = 0 if a[0] * b[1] <= a[1] * b[0] else 1
@@ -173,7 +173,7 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
                 # The walk counts the prior as pulls: it is the posterior's mean that has a limit.
                 now = drawn[better] + prior[0] + prior[1]
                 made, loss = walk(
-                    0,
+                    ZERO,
                     nothing,
                     s[better],
                     chance[better],

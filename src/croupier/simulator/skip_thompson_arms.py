@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.simulator.compiling import compiled
-from croupier.simulator.kernels import loss_of
+from croupier.simulator.compiling import ZERO, compiled
+from croupier.simulator.kernels import loss_of, note
 from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, gamma_from, streams, uniform
 from croupier.simulator.skip_ahead_thompson import beta_below, beta_front, beta_tail
@@ -122,14 +122,14 @@ def play_thompson_arms(
         shape[:, 0], shape[:, 1] = prior[1] - 1 / 3, prior[0] - 1 / 3
         scale[:] = 1 / np.sqrt(9 * shape)
         far[:] = False
-        mark, level, none, until = 0, 1.0, 1.0, 0
+        mark, level, none, until = ZERO, 1.0, 1.0, ZERO
         for time in range(horizon):
             if time == until:
                 until += max(_LEAST, time // 16)
                 level = _level_of(a, b)
                 _separate(a, b, level, far, low, front)
                 none = _none_below(far, low)
-            arm, least = 0, math.inf
+            arm, least = ZERO, math.inf
             for k in range(arms):
                 if not far[k]:
                     part = gamma_from(own, shape[k, 0], scale[k, 0])
@@ -143,7 +143,7 @@ def play_thompson_arms(
             x[0], _ = draw(s[arm], arm, laws)
             drawn[arm] += 1
             while mark < len(times) and times[mark] <= time + 1:
-                pulls[run, mark] = drawn
+                note(pulls[run, mark], drawn)
                 mark += 1
             lost = uniform(own) < loss_of(x, d, rules, trouble[run], arm, time)
             if trouble[run, 0] > 0:

@@ -12,7 +12,8 @@ import numpy as np
 
 from croupier.data.central_moments import effective_df, merge_moments
 from croupier.policies import indices
-from croupier.simulator.compiling import compiled, inlined
+from croupier.simulator.compiling import ZERO, compiled, inlined
+from croupier.simulator.kernels import note
 from croupier.simulator.kinds import COSTS_CONSTANT, TWO_VALUES
 from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (
@@ -70,7 +71,7 @@ def _variances(count: Any, moments: Any, variance: Any, df: Any) -> bool:
 
 @compiled
 def _first_least(numbers: Any) -> int:
-    least = 0
+    least = ZERO
     for k in range(1, len(numbers)):
         if numbers[k] < numbers[least]:
             least = k
@@ -152,7 +153,7 @@ def _decide(
     if rows == 1:
         return named[0], 1
     distinct = np.empty(rows, np.int64)
-    many = 0
+    many = ZERO
     for row in range(rows):
         new = True
         for j in range(many):
@@ -201,14 +202,14 @@ def play_variance(
         cost_m2[:] = 0
         moments[:] = 0
         spent = draws = origin = 0.0
-        mark = ticket = 0
+        mark = ticket = ZERO
         while spent < horizon:
             bought, growth, most = 1, 1.0, -1
             fewest = count.min()
             if fewest < max(settings.first, 2):
                 arm, most = _first_least(count), 1
             elif arms == 1:
-                arm = 0
+                arm = ZERO
             else:
                 for k in range(arms):
                     price[k] = cost[k] / count[k]
@@ -246,7 +247,7 @@ def play_variance(
             if counted:
                 low, high = laws.parameters[arm, 0], laws.parameters[arm, 1]
                 chance = chance_of(laws.parameters[arm, 2])
-                tops = left = 0
+                tops = left = ZERO
                 left = size
                 while left > 0:
                     bits, got = next_bits(s[arm], chance, left)
@@ -267,7 +268,7 @@ def play_variance(
                 moments[arm, 0], moments[arm, 1] = merged[0], merged[1]
                 moments[arm, 2], moments[arm, 3] = merged[2], merged[3]
                 while mark < len(times) and times[mark] < spent + size:
-                    pulls[run, mark] = drawn
+                    note(pulls[run, mark], drawn)
                     pulls[run, mark, arm] += int(times[mark] - spent)
                     mark += 1
                 drawn[arm] += size
@@ -281,7 +282,7 @@ def play_variance(
                 if draws == 0:
                     origin = value
                 while mark < len(times) and spent + paid > times[mark]:
-                    pulls[run, mark] = drawn
+                    note(pulls[run, mark], drawn)
                     mark += 1
                 known = (moments[arm, 0], moments[arm, 1], moments[arm, 2], moments[arm, 3])
                 merged = _merge(count[arm], known, 1.0, (value - origin, 0.0, 0.0, 0.0))
@@ -296,5 +297,5 @@ def play_variance(
                 spent += paid
                 draws += 1
         while mark < len(times):
-            pulls[run, mark] = drawn
+            note(pulls[run, mark], drawn)
             mark += 1

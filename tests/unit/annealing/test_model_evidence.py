@@ -270,6 +270,7 @@ def test_the_ladder_has_the_arms_of_which_a_pilot_expects_most_first() -> None:
         assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["autoregressive", "random-walk"])
 def test_arms_in_other_coordinates_are_unbiased_too(kernel: Any) -> None:
     # Against one bound and against both, and heavy tails: truths by quadrature, each by itself.

@@ -30,6 +30,7 @@ def program(spread: str) -> cr.Program:
     return cr.Program(["awk", AWK.replace("SPREAD", spread)])
 
 
+@pytest.mark.slow
 @needs_awk
 def test_tickets_in_any_order_and_a_lost_one_give_the_bits_of_estimate(tmp_path: Path) -> None:
     arms = {"rough": program("2"), "fine": program("0.2")}

@@ -102,6 +102,7 @@ def test_the_papers_policies_are_told_ranges_and_the_default_is_not() -> None:
         assert policy.cost_bounds[1] == pytest.approx(np.quantile(banks[-1].evaluations, 0.99))
 
 
+@pytest.mark.slow
 def test_an_arm_alone_has_the_loss_of_its_variance_and_cost() -> None:
     study = replace(TINY, runs=3000, budget=100)
     curves = {(c.policy, c.combine): c for c in curves_of(study, 5, made_up(study))[:17]}

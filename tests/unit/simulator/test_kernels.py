@@ -78,8 +78,12 @@ def pulls_of(problem: simulator.Problem, policy: Policy, steps: int) -> np.ndarr
         UCB1(bounds=(0, 1), time="paper"),
         Tightest(bounds=(0, 1)),
         Tightest(bounds=(0, 1), of=(UCBV(c=0.1, cut=True), "moss", KLUCB(f=0))),
-        RobustUCB(moment=0.3),
-        RobustUCB(moment=0.01, eps=0.5, mean="median-of-means"),
+        pytest.param(RobustUCB(moment=0.3), marks=pytest.mark.slow, id="robust-ucb"),
+        pytest.param(
+            RobustUCB(moment=0.01, eps=0.5, mean="median-of-means"),
+            marks=pytest.mark.slow,
+            id="robust-ucb-median",
+        ),
         pytest.param(
             RobustUCB(moment=0.01, mean="catoni"), marks=pytest.mark.slow, id="robust-ucb-catoni"
         ),

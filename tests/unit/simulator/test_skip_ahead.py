@@ -75,7 +75,9 @@ def test_losses_that_fall_with_the_value_are_turned() -> None:
     assert plain[:, -1].min() > 0
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(
+    "cell", [CELLS[0], *(pytest.param(cell, marks=pytest.mark.slow) for cell in CELLS[1:])]
+)
 def test_thompson_sampling_skips_ahead_in_law(cell: tuple[float, float]) -> None:
     problem = simulator.scaled_bernoulli([cell[0], sum(cell)])
     skipped, plain = both(problem, "thompson", 1500, 3000)
@@ -91,6 +93,7 @@ def test_thompson_sampling_skips_ahead_in_law(cell: tuple[float, float]) -> None
 EIGHT = simulator.uniform([0.01, 0.02, 0.03, 0.05, 0.06, 0.07, 0.08, 0.08])
 
 
+@pytest.mark.slow
 def test_thompson_sampling_passes_over_arms_that_are_far_behind_in_law() -> None:
     skipped, plain = both(EIGHT, "thompson", 500, 2000)
     assert (skipped != plain).any()

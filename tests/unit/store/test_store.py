@@ -120,13 +120,27 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 
 every = pytest.mark.parametrize(("arms", "call"), CALLS.values(), ids=CALLS.keys())
+#: One batch at a time for all of them; several at once is quick to test only where it matters most.
+WIDE = ("variance-thompson", "one at a time", "vectors", "one learns", "anytime")
+every_width = pytest.mark.parametrize(
+    ("arms", "call", "width"),
+    [
+        pytest.param(
+            *CALLS[name],
+            width,
+            marks=[pytest.mark.slow] if width > 1 and name not in WIDE else [],
+            id=f"{name}, width {width}",
+        )
+        for name in CALLS
+        for width in (1, 5)
+    ],
+)
 
 
 # -- resume
 
 
-@every
-@pytest.mark.parametrize("width", [1, 5])
+@every_width
 def test_a_run_that_was_interrupted_ends_as_if_nothing_had_happened(
     arms: Any, call: dict[str, Any], width: int, tmp_path: Path, bits: Bits
 ) -> None:
@@ -141,8 +155,7 @@ def test_a_run_that_was_interrupted_ends_as_if_nothing_had_happened(
     assert (resumed.seed, resumed.plan.width) == (7, width)
 
 
-@every
-@pytest.mark.parametrize("width", [1, 5])
+@every_width
 def test_a_snapshot_is_a_replay_to_the_last_bit(
     arms: Any,
     call: dict[str, Any],

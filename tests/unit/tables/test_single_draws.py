@@ -530,10 +530,10 @@ def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw() -> None:
 @pytest.mark.parametrize(
     ("doing", "stride"),
     [
-        (lambda table: table.ledger, 7),
-        (lambda table: table.progress().value, 7),
-        (lambda table: table.result(), 13),
-        (lambda table: setattr(table, "interval", Anytime(rho2=None)), 7),
+        (lambda table: table.ledger, 17),
+        (lambda table: table.progress().value, 17),
+        (lambda table: table.result(), 31),
+        (lambda table: setattr(table, "interval", Anytime(rho2=None)), 17),
     ],
     ids=["ledger", "progress", "result", "leaving"],
 )
