@@ -29,6 +29,9 @@ virtual environment. To do it by hand:
 LONGEST = 30.0
 TOO_LONG = f"stopped after {LONGEST:.0f} s"
 
+#: A method that has not reached its goal once in so many runs gets no more.
+HOPELESS = 10
+
 
 def openturns(name: str, problem: Problem, calls: list[int], space: Space, seed: int) -> Found:
     """Run an algorithm of OpenTURNS with its default settings and a limit for the variation."""
@@ -149,7 +152,11 @@ def one(problem: Problem, method: str, seed: int) -> tuple[Found | str, int]:
 
 
 def measure(problem: Problem, method: str, seeds: int, seconds: float) -> dict[str, Any]:
-    """Run a method with `seeds` seeds, or at least 3 if they take more processor time."""
+    """Run a method with `seeds` seeds, or fewer.
+
+    It ends after 3 or more runs that took so many seconds of processor time, and after 10 runs
+    none of which reached the goal.
+    """
     value, began = float(problem.value()), time.process_time()
     parts = {"four": 4, "RP11": 4}.get(problem.name[:4], 2)
     space = space_of(problem.over)
@@ -157,6 +164,8 @@ def measure(problem: Problem, method: str, seeds: int, seconds: float) -> dict[s
     missed = silent = warned = lost = reached = 0
     for seed in range(1, seeds + 1):
         if seed > 3 and time.process_time() - began > seconds:
+            break
+        if seed > HOPELESS and not reached:
             break
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -188,17 +197,28 @@ def measure(problem: Problem, method: str, seeds: int, seconds: float) -> dict[s
     }
 
 
+def _enough(row: dict[str, str] | None, seeds: int) -> bool:
+    """Does a row of the file have all its runs, or as many as a hopeless case gets?"""
+    if row is None:
+        return False
+    return int(row["runs"]) >= (HOPELESS if row["reached"] == "0" else seeds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=60)
     parser.add_argument("--seconds", type=float, default=60.0, help="processor time of one cell")
     parser.add_argument("--case", nargs="*", help="names of problems; all by default")
     parser.add_argument("--method", nargs="*", choices=METHODS)
+    parser.add_argument("--more", action="store_true", help="only cells with fewer runs than asked")
     args = parser.parse_args()
+    made = {(row["problem"], row["method"]): row for row in report.read("rare-methods")}
     for problem in (*FIRST, *MORE):
         if args.case and problem.name not in args.case:
             continue
         for method in args.method or METHODS:
+            if args.more and _enough(made.get((problem.name, method)), args.seeds):
+                continue
             row = measure(problem, method, args.seeds, args.seconds)
             report.write("rare-methods", [row], ("problem", "method"))
             report.show(f"{problem.name}, {method}", [row])
