@@ -1,4 +1,4 @@
-"""All registered policies as parameters of a test: two of the paper, that of strata and the default are quick."""
+"""All registered policies as parameters of a test; four of them are quick."""
 
 from __future__ import annotations
 

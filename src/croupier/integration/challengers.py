@@ -12,6 +12,7 @@ from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, Rotated
+from croupier.integration.directions import POINTS_EACH, fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.net_arm import Segment
 from croupier.integration.standing import Standing
@@ -22,7 +23,7 @@ __all__ = ["FITTED", "PLAIN", "Challengers"]
 
 #: The families without anything to fit, and those that are fitted.
 PLAIN: Final = ("identity", "principal")
-FITTED: Final = ("separable", "normal")
+FITTED: Final = ("separable", "normal", "turned")
 
 #: A family is fitted again when the pool is this many times as large, and given up after so many
 #: failures.
@@ -38,8 +39,6 @@ _NUMBERS: Final = 2**22
 class Challengers:
     """The pool of evaluations with their points, and when each family is due."""
 
-    families = FITTED
-
     def __init__(self, plan: Plan) -> None:
         settings = plan.settings
         if not isinstance(settings.get("dimension"), int):
@@ -51,7 +50,10 @@ class Challengers:
         self._size = 0
         self._pool: list[tuple[Segment, Ints, Floats]] = []
         self._fitted: dict[str, int] = {}
-        self._failures = dict.fromkeys(FITTED, 0)
+        #: A store from before a family was added has no name for it.
+        self.families: tuple[str, ...] = tuple(family for family in FITTED if family in plan.names)
+        self._failures = dict.fromkeys(self.families, 0)
+        self._no_turn = 0  # the size of a pool in which no direction stood out
 
     def plain(self, family: str) -> Change:
         """Return the change of a family that is not fitted."""
@@ -74,9 +76,10 @@ class Challengers:
         """Return the families that may challenge now, the one that waited longest first."""
         ready = [
             family
-            for family in FITTED
+            for family in self.families
             if self._failures[family] < _FAILURES
             and self._size >= _GROWN * self._fitted.get(family, 0)
+            and (family != "turned" or self._size >= POINTS_EACH * self._dimension)
         ]
         return sorted(ready, key=lambda family: self._fitted.get(family, 0))
 
@@ -85,7 +88,9 @@ class Challengers:
         self._failures[family] = 0 if stays else self._failures[family] + 1
 
     def fit(self, family: str, standing: Standing) -> Change | None:
-        """Fit a family to the pool; None if too little is known."""
+        """Fit a family to the pool; None if too little is known, or nothing is gained."""
+        if family == "turned" and self._no_turn == self._size:
+            return None
         pool = [part for part in self._pool if len(part[1])]
         if not pool:
             return None
@@ -99,9 +104,12 @@ class Challengers:
         change: Change | None
         if family == "normal":
             change = fit_normal_mixture(np.concatenate([m.normal for m in moved]), size, jac)
-        elif self._rotation is not None and _rotated_is_better(standing):
-            z = np.concatenate([m.normal for m in moved]) @ self._rotation
-            change = fit_separable(ndtr(z), size, jac, self._rotation)
+        elif family == "turned":
+            change = fit_turned(np.concatenate([m.normal for m in moved]), values, jac)
+            self._no_turn = self._size if change is None else 0
+        elif (rotation := _best_rotation(standing)) is not None:
+            z = np.concatenate([m.normal for m in moved]) @ rotation
+            change = fit_separable(ndtr(z), size, jac, rotation)
         else:
             change = fit_separable(np.concatenate([m.cube for m in moved]), size, jac)
         if change is not None:
@@ -109,12 +117,16 @@ class Challengers:
         return change
 
 
-def _rotated_is_better(standing: Standing) -> bool:
-    """Tell whether the principal components have a smaller variance than the plain axes."""
-    pairs = zip(standing.runners, standing.models, strict=True)
-    models = {runner.family: model for runner, model in pairs if runner.family in PLAIN}
-    n = max(runner.n for runner in standing.runners if runner.family in PLAIN)
-    return models["principal"].at(n) <= models["identity"].at(n)
+def _best_rotation(standing: Standing) -> Floats | None:
+    """Return the rotation with a smaller variance than the plain axes; None if these are best."""
+    plain = [
+        (runner, model)
+        for runner, model in zip(standing.runners, standing.models, strict=True)
+        if isinstance(runner.change, Identity | Rotated) and not runner.closed
+    ]
+    n = max(runner.n for runner, _ in plain)
+    best = min(plain, key=lambda pair: (pair[1].at(n), isinstance(pair[0].change, Identity)))[0]
+    return best.change.rotation if isinstance(best.change, Rotated) else None
 
 
 def _size_of(values: Floats) -> Floats:

@@ -10,6 +10,7 @@ from croupier.arms.domain import domain_of
 from croupier.arms.integrand import integrand_of
 from croupier.checks import known_settings
 from croupier.errors import PlanError
+from croupier.integration.directions import LEAST_DIMENSION
 from croupier.integration.net_arm import NetArm
 from croupier.integration.race import Race
 from croupier.integration.runner import NETS_EACH
@@ -55,7 +56,7 @@ def integrate(
 
     Returns:
         A `Result`. Its rows are the families of nets. The interval is Student's, from the spread
-        of 8 independent nets.
+        of 4 independent nets and of their halves, quarters and eighths.
 
     >>> import numpy as np
     >>> import croupier as cr
@@ -73,6 +74,8 @@ def integrate(
     families = ["identity", "separable", "normal"]
     if domain.rotation is not None:
         families.insert(1, "principal")
+    if domain.dimension >= LEAST_DIMENSION:
+        families.append("turned")
     arms = [Arm(NetArm(integrand, domain, name), name) for name in families]
     staff = settings.staff(arms)
     rotation = None if domain.rotation is None else domain.rotation.tolist()

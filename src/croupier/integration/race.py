@@ -45,6 +45,9 @@ LARGEST: Final = 8192
 #: Parts of a net are not divided among workers below this size.
 _LEAST_PART: Final = 256
 
+#: A turn shows what it is worth in nets of at least so many points.
+_TURNED: Final = 64
+
 #: A family without a fit gets at least half of this part of the leader's points.
 _LATE: Final = 16
 
@@ -201,11 +204,21 @@ class Race:
         return float(np.where(np.isnan(ratio), np.inf, ratio).max())
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
-        """Open a challenger, if the first stages of all of them cost at most half of the leader."""
-        tried = sum(r.first for r in self.runners if r.family not in PLAIN)
-        if 2 * (tried + size) > standing.leader.n or standing.leader.constant.all():
+        """Open a challenger, if the first stages of all of them cost at most half of the leader.
+
+        A turn has an allowance of its own: it must not use up what the other fits need.
+        """
+        leader = standing.leader
+        if leader.constant.all():
             return None  # a constant needs no challenger
         for family in self._challengers.due():
+            turn = family == "turned"
+            tried = sum(
+                r.first for r in self.runners
+                if r.family not in PLAIN and (r.family == "turned") == turn
+            )  # fmt: skip
+            if 2 * (tried + size) > leader.n or (turn and size < _TURNED):
+                continue
             change = self._challengers.fit(family, standing)
             if change is not None:
                 return self._open(family, change)

@@ -25,7 +25,7 @@ __all__ = ["ZERO", "NumbaError", "compiled", "inlined", "rebound"]
 
 #: Where counters begin. From a plain 0, numba first takes the number itself for the type, and
 #: compiles whatever gets the counter once for it and once more for integers.
-ZERO: Final = np.int64(0)
+ZERO: Any = np.int64(0)
 
 
 def compiled(function: Callable[..., Any], **options: Any) -> Any:
