@@ -10,7 +10,9 @@ from croupier.arms.domain import domain_of
 from croupier.arms.integrand import integrand_of
 from croupier.checks import known_settings
 from croupier.errors import PlanError
+from croupier.integration.checked_cubature import CUBATURE, MOST_AXES
 from croupier.integration.net_arm import NetArm
+from croupier.integration.panel_arm import PanelArm
 from croupier.integration.race import Race
 from croupier.integration.runner import NETS_EACH
 from croupier.results.result import Result
@@ -55,7 +57,7 @@ def integrate(
 
     Returns:
         A `Result`. Its rows are the families of nets. The interval is Student's, from the spread
-        of 8 independent nets.
+        of 4 independent nets.
 
     >>> import numpy as np
     >>> import croupier as cr
@@ -74,6 +76,8 @@ def integrate(
     if domain.rotation is not None:
         families.insert(1, "principal")
     arms = [Arm(NetArm(integrand, domain, name), name) for name in families]
+    if domain.dimension <= MOST_AXES:
+        arms.append(Arm(PanelArm(integrand, domain, CUBATURE), CUBATURE))
     staff = settings.staff(arms)
     rotation = None if domain.rotation is None else domain.rotation.tolist()
     plan = settings.plan(

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats, Outcome
-from croupier.data.extremes import Tail
+from croupier.data.extremes import Tail, extremes_of
 from croupier.integration.changes import Change
-from croupier.integration.net_errors import BLOCKS, NetError, block_size, net_error
+from croupier.integration.net_errors import BLOCKS, USUAL, NetError, block_size, net_error
 
 __all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
 
@@ -37,6 +37,10 @@ _ROUNDING: Final = 1e-14
 _UNSEEN: Final = 1.4
 
 
+#: The usual exponent of the variance for what a fit leaves over: that of independent points.
+_USUAL_OF_REST: Final = 1.0
+
+
 class Model(NamedTuple):
     """The variance of the mean of all nets as a function of their size: exp(c) n^-a."""
 
@@ -52,8 +56,9 @@ class Runner:
     """The nets of one change of variables: `n` points in each are complete.
 
     `first` is the number of points after the first stage. `closed` means that it lost its first
-    comparison and is not played any more. `error`, `means` and `shape`, the Pareto shape of the
-    extreme values, belong to the complete points.
+    comparison and is not played any more, `full` that it can get no more points. `error`, `means`
+    and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
+    a least standard error.
     """
 
     def __init__(self, number: int, family: str, change: Change) -> None:
@@ -70,6 +75,10 @@ class Runner:
         self._squares: Floats = np.zeros(1)
         self.ends: Floats = np.array([[np.inf], [-np.inf]])
         self.tail = Tail()
+        self.least: Floats = np.zeros(1)
+        self._centre: Floats = np.zeros(1)
+        self._usual = USUAL
+        self.full = False
 
     @property
     def started(self) -> bool:
@@ -103,12 +112,30 @@ class Runner:
         self.ends = np.array((np.minimum(self.ends[0], low), np.maximum(self.ends[1], high)))
         self.tail.add(outcome.extremes, outcome.inspected)
 
+    def take(self, values: Floats, centre: Floats, least: Floats) -> None:
+        """Take the values (R, n, m) of all points of complete nets, in place of earlier ones.
+
+        What is unseen differs from `centre`, not from 0. `least` is a least standard error. The
+        values are what a fit leaves over, so they vary on small scales, where nets do not help.
+        """
+        R, n, m = values.shape
+        self._size = block_size(n)
+        self._blocks = values.reshape(R, -1, self._size, m).sum(axis=2)
+        self._known = np.full(R, n)
+        every = values.reshape(-1, m)
+        self._absolute, self._squares = np.abs(every).sum(axis=0), np.square(every).sum(axis=0)
+        self.ends = np.array((every.min(axis=0), every.max(axis=0)))
+        self.tail = Tail()
+        self.tail.add(extremes_of(every), len(every))
+        self.least, self._centre, self._usual = least, centre, _USUAL_OF_REST
+        self.complete(n)
+
     def complete(self, stop: int) -> None:
         """Note that every net has its points up to `stop`."""
         assert self._blocks is not None
         self.n, self.first = stop, self.first or stop
         self.means = self._blocks.sum(axis=1) / stop
-        error = net_error(self._blocks[:, : stop // self._size], self._size)
+        error = net_error(self._blocks[:, : stop // self._size], self._size, self._usual)
         self.shape = self.tail.shape()
         self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
 
@@ -116,22 +143,25 @@ class Runner:
         """Return a least variance of the mean, where the values of the nets say too little.
 
         If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
-        about x/(points (1 - k)). If all values are c, f may still differ somewhere. A net is exact
-        for some f, but for rounding.
+        about x/(points (1 - k)), where x is counted from the centre. If all values are c, f may
+        still differ somewhere. A net is exact for some f, but for rounding.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
-        heavy = np.where(np.isnan(k), 0.0, largest / (1 - k))
+        farthest = np.abs(self.ends - self._centre).max(axis=0)
+        heavy = np.where(np.isnan(k), 0.0, farthest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
         rounding = np.finfo(float).eps * largest
         least = np.maximum(np.maximum(heavy, alike) / self.points, rounding)
+        least = np.maximum(least, self.least)
         return np.asarray(np.square(least))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
         """Whether all values of a component are alike."""
         low, high = self.ends
-        return np.asarray(high - low <= _ROUNDING * np.abs(self.ends).max(axis=0))
+        alike = high - low <= _ROUNDING * np.abs(self.ends).max(axis=0)
+        return np.asarray(alike & (self.least == 0))
 
     @property
     def varies(self) -> NDArray[np.bool_]:
