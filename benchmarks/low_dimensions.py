@@ -30,7 +30,7 @@ KEY = ("problem", "rtol")
 
 def measure(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
     """Return the row of one problem and one tolerance."""
-    row: dict[str, Any] = {"problem": problem.name, "rtol": f"{rtol:g}"}
+    row: dict[str, Any] = {"problem": problem.name, "rtol": f"{rtol:g}", "group": problem.group}
     for name, axes in (("all", one_integrand.MOST_AXES), ("nets", 0)):
         with patch.object(one_integrand, "MOST_AXES", axes):
             row |= {f"{key}, {name}": value for key, value in _runs(problem, rtol, seeds).items()}
@@ -66,7 +66,7 @@ def main() -> None:
     args = parser.parse_args()
     for rtol in args.rtol or TOLERANCES:
         rows = [
-            measure(problem, rtol, range(1, args.seeds + 1))
+            measure(problem, rtol, range(101, args.seeds + 101))
             for problem in low_dimensions()
             if not args.problem or problem.name in args.problem
         ]

@@ -37,6 +37,9 @@ _PROMISING: Final = 2.0
 #: Nodes are at most this many times as good as points.
 _MOST_PROMISE: Final = 8.0
 
+#: The points in a panel are few if they are at most so many: they do not see a singularity.
+_FEW: Final = 16
+
 #: The values at the nets are kept up to so many points of each net.
 _MOST_POINTS: Final = 2**14
 
@@ -186,8 +189,9 @@ class CheckedCubature:
         """Give the runner the values Q + f - p at the points of the nets.
 
         A small f - p at a few points says little about the places between them. So the standard
-        error is at least what one more f - p as large as the largest would change, and at least
-        that of a smooth f under the nets alone, sd(f) P^-3/2 with P points.
+        error is at least what one more f - p as large as the largest would change, at least what
+        the last terms say of a panel with few points, and at least that of a smooth f under the
+        nets alone, sd(f) P^-3/2 with P points.
         """
         p = self._panels.at(self._u.reshape(-1, self._dimension)).reshape(self._f.shape)
         left, points = self._f - p, NETS_EACH * self.points
@@ -195,6 +199,8 @@ class CheckedCubature:
         rounding = np.finfo(float).eps * np.abs(self._f).max(axis=(0, 1))
         smooth = np.maximum(spread / points**1.5, rounding)
         least = np.maximum(smooth, np.abs(left).max(axis=(0, 1)) / points)
+        few = self._panels.worst(_FEW / points)
+        least = np.maximum(least, np.sqrt(few / points))
         Q = self._panels.integral
         runner.take(Q + left, Q, np.where(spread > 0, least, 0.0))
         self._settled = not (runner.error.variance > np.square(smooth)).any()

@@ -8,7 +8,7 @@ Where the last coefficients of a panel are large, the panel is halved.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -112,9 +112,10 @@ class _Panel:
         each = self.coefficients.reshape(-1, self.coefficients.shape[-1])
         return np.asarray(each[0])
 
-    def missing(self, weights: Floats) -> tuple[float, int]:
-        """Return the mean square of the last terms times the volume, and the axis of most of it."""
-        *shape, _ = self.coefficients.shape
+    @cached_property
+    def last(self) -> Floats:
+        """The mean squares of the last terms of each axis, an array (d, m)."""
+        *shape, m = self.coefficients.shape
         squares = np.square(self.coefficients)
         for axis, order in enumerate(shape):
             norm = 1 / (2 * np.arange(order) + 1.0)
@@ -123,9 +124,13 @@ class _Panel:
             )
         each = []
         for axis in range(len(shape)):
-            last = np.moveaxis(squares, axis, 0)[-_LAST:].reshape(-1, len(weights)).sum(axis=0)
-            each.append(float((weights * last).max()))
-        return self.box.volume * sum(each), int(np.argmax(each))
+            each.append(np.moveaxis(squares, axis, 0)[-_LAST:].reshape(-1, m).sum(axis=0))
+        return np.array(each)
+
+    def missing(self, weights: Floats) -> tuple[float, int]:
+        """Return the mean square of the last terms times the volume, and the axis of most of it."""
+        each = (weights * self.last).max(axis=1)
+        return self.box.volume * float(each.sum()), int(each.argmax())
 
     def at(self, u: Floats) -> Floats:
         """Return the polynomial at points of the box, an array (n, m)."""
@@ -213,6 +218,17 @@ class Panels:
     def integral(self) -> Floats:
         """The integral of the polynomials: Gauss' rule on every panel."""
         return np.asarray(sum(panel.box.volume * panel.mean for panel in self._leaves()))
+
+    def worst(self, volume: float) -> Floats:
+        """Return the mean square of the last terms times the volume, per component.
+
+        It is that of the worst panel up to a volume. With P uniform points, vP of them in a panel
+        of volume v, terms of the mean square e add v^2 e/(vP) = ve/P to the variance of a mean
+        over all points.
+        """
+        small = [panel for panel in self._leaves() if panel.box.volume <= volume]
+        each = [panel.box.volume * panel.last.sum(axis=0) for panel in small]
+        return np.max(each, axis=0) if each else np.zeros_like(self._largest)
 
     def outside(self, boxes: Sequence[Box]) -> Floats:
         """Return the part of the integral that new boxes do not replace."""
