@@ -35,7 +35,7 @@ def race_warnings(
     found = []
     if leader.constant.any():
         found.append(_alike(leader, pooled))
-    if not pooled.varies.all():
+    if not pooled.varies.any():
         return found
     if not standing.trusted:
         found.append(
@@ -52,7 +52,8 @@ def race_warnings(
     if hidden is None:
         shape = np.fmin(shape, standing.runners[0].shape)
     elif (hidden > _HIDDEN * np.sqrt(pooled.variance)).any():
-        most = float((hidden / np.sqrt(pooled.variance)).max())
+        known = pooled.variance > 0
+        most = float((hidden[known] / np.sqrt(pooled.variance[known])).max(initial=_HIDDEN))
         found.append(
             f"the family {leader.family!r} leads, but other families have seen values that it has "
             f"not, and these change the result by {most:.1f} standard errors: the error bar is "
@@ -73,14 +74,14 @@ def _alike(leader: Runner, pooled: Pooled) -> str:
     """Say that f was constant, and what this does not exclude."""
     value = pooled.mean[leader.constant][0]
     text = f"f was constant, {value:.6g}, at all {leader.points} points"
-    if not pooled.varies.all():
-        return f"{text}: nothing is known about the error; draw more"
     if not value:
         return (
-            f"{text}: the error bar of 0 says nothing, because the size of f elsewhere is not "
-            f"known. A region with less than {3 / leader.points:.1g} of the domain may have been "
-            "missed"
+            f"{text}: the interval has no ends, because the size of f elsewhere is not known. A "
+            f"region with less than {3 / leader.points:.1g} of the domain may have been missed. "
+            "Give bounds around the place where f is not 0"
         )
+    if not pooled.varies[leader.constant].all():
+        return f"{text}: nothing is known about the error; draw more"
     return (
         f"{text}: the error bar holds if f is between 0 and {2 * value:.6g} in the regions that "
         "were missed"

@@ -25,8 +25,8 @@ NETS_EACH: Final = 4
 HEAVY: Final = 0.5
 _HEAVIEST: Final = 0.9
 
-#: A constant is known after so many points, and f = 0 after so many: a constant says how large f
-#: is, zero says nothing.
+#: The error of a constant is known after so many points. If f is 0 at so many points, the race
+#: trusts it, but its error is never known: a constant says how large f is, zero says nothing.
 ALIKE: Final = 2**10
 ZEROS: Final = 2**16
 
@@ -165,10 +165,9 @@ class Runner:
 
     @property
     def varies(self) -> NDArray[np.bool_]:
-        """Whether the error of a component is known; see `ALIKE` and `ZEROS`."""
-        zero = ~self.ends.any(axis=0)
-        enough = np.where(zero, ZEROS, np.where(self.constant, ALIKE, 0))
-        return np.asarray((self.error.variance > 0) | zero) & (self.points >= enough)
+        """Whether the error of a component is known; see `ALIKE`. It never is if all are 0."""
+        enough = np.where(self.constant, ALIKE, 0)
+        return np.asarray((self.error.variance > 0) & (self.points >= enough))
 
     def incomplete(self) -> Floats:
         """Return the means of the nets that have the most points, if no stage is complete."""
@@ -185,10 +184,11 @@ class Runner:
     def effective(self) -> float:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
-        A component that is always 0 has none, until this is believed.
+        A component that is always 0 does not count. If all are 0, there are none, until this is
+        believed.
         """
         known = self._squares > 0
-        if not known.all() and self.points < ZEROS:
+        if not known.any() and self.points < ZEROS:
             return 0.0
         each = np.square(self._absolute[known]) / self._squares[known]
         return float(each.min(initial=self.points))
