@@ -260,7 +260,7 @@ class Race:
         segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
         if extra["kept"]:
             self._challengers.add(segment, extra["at"], extra["values"])
-        if extra["checked"]:
+        if extra.get("checked"):  # a store from before the cubature does not say it
             self._cubature.add_points(segment, extra["at"], extra["values"])
 
     def _end_stage(self) -> None:
