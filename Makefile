@@ -116,6 +116,9 @@ bench-importance: $(RIVALS) ## mixtures of proposals, compared with pypmc (an ho
 bench-peers: $(PEERS) ## integrals, compared with vegas, QMCPy and scipy (an hour; ARGS="--seeds 40")
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.peers $(ARGS)
 
+bench-low: $(INSTALLED) ## integrals in one and two dimensions, with and without the cubature (four minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.low_dimensions $(ARGS)
+
 bench-rare: $(RARE) ## limit states with known probabilities: calls, misses, lost modes (hours)
 	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare
 	$(ONE_THREAD) .venv-rare/bin/python -m benchmarks.rare_gradient

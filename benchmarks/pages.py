@@ -275,6 +275,25 @@ def _peers(groups: tuple[str, ...]) -> str:
     return _table(header, rows)
 
 
+def _low_dimensions() -> str:
+    """Return evaluations with and without the cubature, problem by problem."""
+    rows = [
+        [
+            row["problem"] + (" (fresh)" if row["group"] == "fresh" else ""),
+            row["rtol"],
+            row["evaluations, nets"],
+            row["evaluations, all"],
+            row["cubature"],
+            f"{row['led, all']}/{row['runs, all']}",
+            *(f"{row[f'{c}, nets']}, {row[f'{c}, all']}" for c in ("reached", "covered", "far")),
+        ]
+        for row in report.read("low-dimensions")
+    ]
+    header = ["problem", "rtol", "nets", "with cubature", "scipy", "led", "stopped", "covered",
+              "far off"]  # fmt: skip
+    return _table(header, rows)
+
+
 def _true_peers() -> str:
     """Return croupier's evaluations to a true error, relative to every method."""
     both = {
@@ -590,6 +609,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "peers": lambda: _peers(peer_ratios.SEEN),
     "peers-held-out": lambda: _peers(peer_ratios.HELD_OUT),
     "peers-true": _true_peers,
+    "low-dimensions": _low_dimensions,
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),

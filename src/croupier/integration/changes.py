@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from croupier.arms.domain import INSIDE, Moved
 from croupier.data.draws import Floats
@@ -33,6 +33,13 @@ class Change(Protocol):
     def move(self, points: Floats) -> Moved:
         """Return where uniform points (n, d + more) go."""
 
+    def density_at(self, at: Moved) -> Floats:
+        """Return the density of its points at points of the cube: there, its jac is 1/density."""
+
+
+def _uniform(at: Moved) -> Floats:
+    return np.ones(len(at.cube if at.z is None else at.z))
+
 
 @dataclass(frozen=True)
 class Identity:
@@ -43,6 +50,10 @@ class Identity:
     def move(self, points: Floats) -> Moved:
         """Return the points."""
         return Moved(points, None, None)
+
+    def density_at(self, at: Moved) -> Floats:
+        """Return 1 for every point."""
+        return _uniform(at)
 
 
 class _Arrays:
@@ -68,6 +79,10 @@ class Rotated(_Arrays):
     def move(self, points: Floats) -> Moved:
         """Return the rotated points."""
         return Moved(None, ndtri(points) @ self.rotation.T, None)
+
+    def density_at(self, at: Moved) -> Floats:
+        """Return 1 for every point: a rotation does not change the normal distribution."""
+        return _uniform(at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +120,15 @@ class Separable(_Arrays):
             return Moved(u, None, jac)
         return Moved(None, ndtri(u) @ self.rotation.T, jac)
 
+    def density_at(self, at: Moved) -> Floats:
+        """Return the product of the densities of the axes."""
+        u = at.cube if self.rotation is None else np.asarray(ndtr(at.normal @ self.rotation))
+        found = np.ones(len(u))
+        for j, (edges, density) in enumerate(zip(self.edges, self.density, strict=True)):
+            total = (np.diff(edges) * (density[1:] + density[:-1]) / 2).sum()
+            found *= np.interp(u[:, j], edges, density) / total
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class NormalMixture(_Arrays):
@@ -125,6 +149,10 @@ class NormalMixture(_Arrays):
         scale = np.where(second, 1.0, _WIDE)
         z = np.where(first[:, None], z, self.mean + scale[:, None] * (z @ self.root.T))
         return Moved(None, z, 1 / self._relative_density(z))
+
+    def density_at(self, at: Moved) -> Floats:
+        """Return q/phi."""
+        return self._relative_density(at.normal)
 
     def _relative_density(self, z: Floats) -> Floats:
         """Return the density of the mixture divided by that of N(0, I)."""

@@ -22,7 +22,8 @@ class Segment:
     """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
 
     `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
-    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
+    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit,
+    `checked` whether they are kept for the cubature.
     """
 
     seed: int
@@ -35,6 +36,12 @@ class Segment:
     count: int
     rest: bool = False
     kept: bool = True
+    checked: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of evaluations."""
+        return self.nets * self.count
 
     def points(self, dimension: int) -> Floats:
         """Return the points of the nets, one net after the other."""
@@ -50,6 +57,7 @@ class Segment:
         return {
             "runner": self.runner, "stage": self.stage, "net": self.net, "nets": self.nets,
             "start": self.start, "rest": self.rest, "kept": self.kept,
+            "checked": self.checked,
         }  # fmt: skip
 
 
@@ -73,7 +81,7 @@ class NetArm:
             "squares": np.square(columns).sum(axis=0),
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
         }
-        if state.kept:
+        if state.kept or state.checked:
             at = np.flatnonzero(columns.any(axis=1))
             extra |= {"at": at, "values": columns[at]}
         return Draws(values, None, extra)

@@ -13,7 +13,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["BLOCKS", "NetError", "block_size", "net_error"]
+__all__ = ["BLOCKS", "USUAL", "NetError", "block_size", "net_error"]
 
 #: A net is kept as this many blocks of equal size, in the order of its points.
 BLOCKS: Final = 16
@@ -22,7 +22,7 @@ BLOCKS: Final = 16
 _LEVELS: Final = 3
 
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
-_USUAL: Final = 1.5
+USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
 _LEAST, _MOST = 1.0, 3.0
 
@@ -53,13 +53,14 @@ def block_size(stop: int) -> int:
     return max(1 << (stop - 1).bit_length(), BLOCKS) // BLOCKS
 
 
-def net_error(blocks: Floats, size: int) -> NetError:
+def net_error(blocks: Floats, size: int, usual: float = USUAL) -> NetError:
     """Return the error of the mean from the sums (R, B, m) of blocks with `size` points each.
 
     With V(n) the variance of one net, D_l = V(n/2^l) - V(n/2^(l-1)) is the mean square of half the
     difference between neighbours of size n/2^l, without bias. If V falls like n^-a, then
     D_l = V(n) (2^a - 1) 2^(a(l-1)): a comes from the slope of log D_l, and each level gives V(n).
-    This is averaged, level l with the weight 2^-l, and with the variance of the R means.
+    This is averaged, level l with the weight 2^-l, and with the variance of the R means. a is
+    shrunk to the `usual` one.
     """
     R, B = blocks.shape[:2]
     means = blocks.sum(axis=1) / (B * size)
@@ -68,7 +69,7 @@ def net_error(blocks: Floats, size: int) -> NetError:
     L = len(differences)
     worth = _WORTH * L / _LEVELS
     df = R - 1 + worth
-    rate = _rate(differences) if L else np.full(blocks.shape[2], _USUAL)
+    rate = _rate(differences, usual) if L else np.full(blocks.shape[2], usual)
     shares = worth / df * _falling(L)
     parts = [away / np.sqrt(df)]
     for level, (share, each) in enumerate(zip(shares, differences, strict=True)):
@@ -99,8 +100,8 @@ def _differences(blocks: Floats) -> list[Floats]:
     return found[::-1][:_LEVELS]
 
 
-def _rate(differences: list[Floats]) -> Floats:
-    """Return the exponent a from the slope of log D_l, shrunk to 1.5 and between 1 and 3.
+def _rate(differences: list[Floats], usual: float) -> Floats:
+    """Return the exponent a from the slope of log D_l, shrunk to the usual one, from 1 to 3.
 
     log D_l has the variance 2/count, so the weights are count/2.
     """
@@ -110,5 +111,5 @@ def _rate(differences: list[Floats]) -> Floats:
     y = np.log(np.maximum(D, 1e-300))
     away = x - w @ x / w.sum()
     slope = (w * away) @ y
-    a = (slope + _INFORMATION * _USUAL) / (w @ np.square(away) + _INFORMATION)
+    a = (slope + _INFORMATION * usual) / (w @ np.square(away) + _INFORMATION)
     return np.asarray(np.clip(a, _LEAST, _MOST))

@@ -8,12 +8,12 @@ does not depend on the workers or on the order of arrival.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from croupier.data.draws import Batch, Outcome
-from croupier.data.history import Curve
+from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
@@ -21,11 +21,15 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
+from croupier.integration.checked_cubature import CUBATURE, CheckedCubature
 from croupier.integration.net_arm import Segment
 from croupier.integration.nets import BITS
+from croupier.integration.panel_arm import PanelSegment
+from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
+from croupier.integration.race_stages import LARGEST, divided, power_below
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
-from croupier.integration.standing import Standing, kept, next_runner, standing_of
+from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.seeds import POLICY, stream
@@ -39,17 +43,8 @@ __all__ = ["FIRST", "Race"]
 #: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST: Final = 16
 
-#: The largest number of evaluations in one batch; a batch is one call of the integrand.
-LARGEST: Final = 8192
-
-#: Parts of a net are not divided among workers below this size.
-_LEAST_PART: Final = 256
-
 #: A turn shows what it is worth in nets of at least so many points.
 _TURNED: Final = 64
-
-#: A family without a fit gets at least half of this part of the leader's points.
-_LATE: Final = 16
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
@@ -59,7 +54,7 @@ class Race:
     """Deals evaluations to families of nets, and takes the estimate of the leading one.
 
     The plan's settings are ``{"dimension": d, "rotation": the principal components, or None}``. Its
-    names are the families: "identity", "principal", "separable", "normal".
+    names are the families: "identity", "principal", "separable", "normal", "cubature".
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -69,9 +64,11 @@ class Race:
         self.aim = Aim()
         self._books = Books(plan)
         self._challengers = Challengers(plan)
+        dimension: int = plan.settings["dimension"]
+        self._cubature = CheckedCubature(dimension, plays=CUBATURE in plan.names)
         self.runners: list[Runner] = []
         self._stage: tuple[Runner, int, int] | None = None
-        self._queue: deque[Segment] = deque()
+        self._queue: deque[Segment | PanelSegment] = deque()
         self._untold = 0
         self._rested = 0
         self._standing: Standing | None = None
@@ -106,7 +103,7 @@ class Race:
             if not self._plan_stage(affordable):
                 return None if left is None or affordable < left else self._ask_rest(left)
         segment = self._queue[0]
-        if left is not None and segment.nets * segment.count > left:
+        if left is not None and segment.size > left:
             return self._ask_rest(left)
         return self._put_out(self._queue.popleft())
 
@@ -118,9 +115,8 @@ class Race:
             buys = min(buys, cost_left / (ledger.spent / ledger.draws))
         return buys
 
-    def _put_out(self, segment: Segment) -> Batch:
-        name = self.runners[segment.runner].family
-        size = segment.nets * segment.count
+    def _put_out(self, segment: Segment | PanelSegment) -> Batch:
+        name, size = self.runners[segment.runner].family, segment.size
         batch = Batch(self.tickets.asked, name, size, self.plan.seed, max(size, LARGEST), segment)
         return self.tickets.put_out(batch)
 
@@ -128,7 +124,7 @@ class Race:
         """Use up evaluations that are too few for a stage. They are not part of the estimate."""
         if not self.runners:
             self._open("identity")
-        runner = self.runners[0] if self._standing is None else self._standing.leader
+        runner = self.runners[0] if self._standing is None else self._of_nets(self._standing.leader)
         count = min(left, LARGEST)
         start = runner.n + self._rested
         self._rested += count
@@ -139,9 +135,15 @@ class Race:
         *, rest: bool = False,
     ) -> Segment:  # fmt: skip
         kept = not rest and self._challengers.open
+        checked = not rest and not runner.number and self._cubature.keeps(*stage)
         return Segment(
-            self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest, kept
-        )
+            self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest,
+            kept, checked,
+        )  # fmt: skip
+
+    def _of_nets(self, runner: Runner) -> Runner:
+        """Return the runner whose nets a runner uses: the cubature uses those of the first one."""
+        return self.runners[0] if runner.family == CUBATURE else runner
 
     # -- stages
 
@@ -151,7 +153,7 @@ class Race:
         first = [name for name in self.plan.names if name in PLAIN]
         if len(self.runners) < len(first):
             missing = len(first) - len(self.runners)
-            size = _power(min(FIRST, each / missing))
+            size = power_below(min(FIRST, each / missing))
             if size < 1:
                 return False
             self._begin(self._open(first[len(self.runners)]), 0, size)
@@ -159,10 +161,13 @@ class Race:
         standing = self._standing
         assert standing is not None
         leader = standing.leader
-        if (late := self._late(standing)) is not None and late.n <= each:
+        if (late := late_runner(standing, PLAIN)) is not None and late.n <= each:
             self._begin(late, late.n, 2 * late.n)
             return True
-        size = max(FIRST, _power(leader.n / 4))
+        due = self._cubature.due(float(self._books.ledger.draws), self.runners[0], leader)
+        if self._begin_nodes(due, affordable / 2):
+            return True
+        size = max(FIRST, power_below(leader.n / 4))
         if size <= each / 2:
             challenger = self._challenger(standing, size)
             if challenger is not None:
@@ -171,27 +176,20 @@ class Race:
         rng = stream(self.plan.seed, POLICY, self.tickets.asked)
         runner = next_runner(standing, self._needed(), rng)
         for one in (runner, leader):
-            stop = 2 * _power(one.n)
-            if stop - one.n <= each and stop <= 2**BITS:
-                self._begin(one, one.n, stop)
+            more = self._cubature.refines() if one is self._cubature.runner else 0
+            if self._begin_nodes(more, affordable):
                 return True
-        more = min(_power(min(each, leader.n)), leader.n & -leader.n)
+            nets = self._of_nets(one)
+            stop = 2 * power_below(nets.n)
+            if stop - nets.n <= each and stop <= 2**BITS:
+                self._begin(nets, nets.n, stop)
+                return True
+        leader = self._of_nets(leader)
+        more = min(power_below(min(each, leader.n)), leader.n & -leader.n)
         if more < max(_SMALLEST * leader.n, 1):
             return False
         self._begin(leader, leader.n, leader.n + more)
         return True
-
-    def _late(self, standing: Standing) -> Runner | None:
-        """Return a family without a fit that has too few of the leader's points, or None.
-
-        Its points were not chosen by a fit, so it may see what the leader misses, and its error
-        may fall faster than its first points say.
-        """
-        for runner in self.runners:
-            small = _LATE * 2 * runner.n <= standing.leader.n and runner.n & (runner.n - 1) == 0
-            if runner.family in PLAIN and small:
-                return runner
-        return None
 
     def _needed(self) -> float:
         """Return the leader's half-width relative to the wanted one; infinite without a wish."""
@@ -215,7 +213,7 @@ class Race:
             turn = family == "turned"
             tried = sum(
                 r.first for r in self.runners
-                if r.family not in PLAIN and (r.family == "turned") == turn
+                if r.family in self._challengers.families and (r.family == "turned") == turn
             )  # fmt: skip
             if 2 * (tried + size) > leader.n or (turn and size < _TURNED):
                 continue
@@ -231,20 +229,23 @@ class Race:
         return runner
 
     def _begin(self, runner: Runner, start: int, stop: int) -> None:
-        """Divide a stage into batches: whole nets, or parts of one net."""
+        """Divide a stage into batches."""
         self._stage, self._rested = (runner, start, stop), 0
-        count, nets = stop - start, NETS_EACH
         busy = NETS_EACH if self.plan.unit == "seconds" and not self.tickets.asked else 1
-        wanted = max(busy, self.plan.width)
-        while nets > 1 and (nets * wanted > NETS_EACH or nets * count > LARGEST):
-            nets //= 2
-        part = min(count, LARGEST)
-        while part > _LEAST_PART and (NETS_EACH // nets) * (count // part) < wanted:
-            part //= 2
-        for net in range(0, NETS_EACH, nets):
-            for first in range(start, stop, part):
-                self._queue.append(self._segment(runner, (start, stop), net, nets, first, part))
+        for part in divided(start, stop, max(busy, self.plan.width)):
+            self._queue.append(self._segment(runner, (start, stop), *part))
         self._untold = len(self._queue)
+
+    def _begin_nodes(self, nodes: int, affordable: float) -> bool:
+        """Begin a stage of the cubature with so many nodes, if there are some to evaluate."""
+        if not 0 < nodes <= affordable:
+            return False
+        runner = self._cubature.runner or self._open(CUBATURE)
+        segments = self._cubature.begin(runner, nodes, LARGEST // self.plan.width)
+        self._stage, self._rested = (runner, *segments[0].stage), 0
+        self._queue.extend(segments)
+        self._untold = len(self._queue)
+        return True
 
     # -- tell
 
@@ -257,19 +258,34 @@ class Race:
             if extra["rest"]:
                 continue
             runner = self.runners[extra["runner"]]
-            runner.add(told)
-            if extra["kept"]:
-                where = extra["net"], extra["nets"], extra["start"], told.size // extra["nets"]
-                segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
-                self._challengers.add(segment, extra["at"], extra["values"])
+            if runner is self._cubature.runner:
+                self._cubature.add_nodes(extra["values"])
+            else:
+                runner.add(told)
+                self._keep(runner, told.size, extra)
             self._untold -= 1
             if not self._untold:
                 self._end_stage()
 
+    def _keep(self, runner: Runner, size: int, extra: Mapping[str, Any]) -> None:
+        """Keep the values of a segment for the fits and for the cubature."""
+        where = extra["net"], extra["nets"], extra["start"], size // extra["nets"]
+        segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
+        if extra["kept"]:
+            self._challengers.add(segment, extra["at"], extra["values"])
+        if extra.get("checked"):  # a store from before the cubature does not say it
+            self._cubature.add_points(segment, extra["at"], extra["values"])
+
     def _end_stage(self) -> None:
         assert self._stage is not None
         runner, start, stop = self._stage
-        runner.complete(stop)
+        if runner is self._cubature.runner:
+            assert self._standing is not None
+            self._cubature.end_nodes(self._standing)
+        else:
+            runner.complete(stop)
+        if not runner.number:
+            self._cubature.end_points(stop)
         if start == 0 and runner.family in self._challengers.families:
             assert self._standing is not None
             stays = kept(runner, self._standing)
@@ -295,7 +311,10 @@ class Race:
         if not self._queue:
             if self.tickets.waiting:
                 return None
-            self._begin(self._reopened(number, outcome), start, stop)
+            if outcome.arm == CUBATURE:
+                self._begin_nodes(stop - start, np.inf)
+            else:
+                self._begin(self._reopened(number, outcome), start, stop)
         segment = self._queue.popleft()
         if (segment.runner, segment.net, segment.start) != (number, extra["net"], extra["start"]):
             raise PlanError(f"ticket {outcome.ticket} does not belong to this race of nets")
@@ -315,29 +334,8 @@ class Race:
     # -- what is known
 
     def _pooled(self) -> Pooled:
-        """Return the leader's estimate; before a stage is complete, that of its complete nets."""
-        names, standing = self.plan.names, self._standing
-        runner = self.runners[0] if standing is None else standing.leader
-        means = runner.incomplete() if standing is None else runner.means
-        mean, nets = means.mean(axis=0), len(means)
-        away = (means - mean) / np.sqrt(nets * max(nets - 1, 1))
-        covariance, df = away.T @ away, max(nets - 1.0, 1.0)
-        variance = np.diag(covariance).copy()
-        varies = variance > 0
-        if standing is not None:
-            variance, covariance, df = standing.variance, runner.error.covariance, runner.error.df
-            varies = runner.varies
-        weights = np.zeros((len(names), len(mean)))
-        weights[names.index(runner.family)] = 1.0
-        return Pooled(
-            mean=mean,
-            variance=variance,
-            df=np.full(len(mean), df),
-            varies=varies,
-            weights=weights,
-            draws=float(self._books.ledger.draws),
-            covariance=covariance if nets > 1 else None,
-        )
+        draws = float(self._books.ledger.draws)
+        return pooled_of(self.plan.names, self.runners, self._standing, draws)
 
     def _estimate(self, pooled: Pooled) -> Estimate:
         m = len(pooled.mean)
@@ -368,15 +366,14 @@ class Race:
             return self._looks[-1][1]
         if any(runner.started for runner in self.runners):
             return self._pooled()
-        return self._nothing()
+        ledger = self._books.ledger
+        return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
 
-    def _nothing(self) -> Pooled:
-        """Return the estimate of a run whose draws were too few for a net."""
-        m = self._books.ledger.mean.shape[1]
-        weights = np.zeros((len(self.plan.names), m))
-        weights[0] = 1.0
-        no = np.zeros(m)
-        return Pooled(no + np.nan, no, no + 1, no > 1, weights, float(self._books.ledger.draws))
+    def _hidden(self) -> Floats | None:
+        """Return what the leader has not seen; None if its values are not those of f alone."""
+        if self._standing is None or self._standing.leader is self._cubature.runner:
+            return None
+        return self._challengers.hidden_from(self._standing.leader)
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
@@ -387,27 +384,14 @@ class Race:
         seen = self._estimate(pooled)
         looks = [(rows, self._estimate(then)) for rows, then in self._looks]
         looks = looks or [(len(history), seen)]
-        column: Any = 0 if history.scalar else slice(None)
-        history.looks = Curve(
-            np.array([rows - 1 for rows, _ in looks]),
-            np.array([then.value[column] for _, then in looks]),
-            np.array([then.half_width[column] for _, then in looks]),
-        )
+        missing = self.tickets.missing()
+        history.looks = curve_of(looks, scalar=history.scalar)
         return result_of(
             self.plan,
             ledger,
             seen,
             history,
-            warnings=[*race_warnings(self._standing, pooled), *self.tickets.missing()],
+            warnings=[*race_warnings(self._standing, pooled, self._hidden()), *missing],
             agreement=untested(len(pooled.mean)),
             meaning=kind_of(self.plan.table).rows,
         )
-
-
-def _power(number: float) -> int:
-    """Return the largest power of two that is not larger; 0 below 1.
-
-    >>> _power(0.5), _power(1), _power(100.0)
-    (0, 1, 64)
-    """
-    return 1 << (int(number).bit_length() - 1) if number >= 1 else 0

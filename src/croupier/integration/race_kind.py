@@ -11,7 +11,9 @@ from croupier.arms.domain import Axes, Bounds
 from croupier.arms.integrand import Integrand
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
+from croupier.integration.checked_cubature import CUBATURE
 from croupier.integration.net_arm import NetArm
+from croupier.integration.panel_arm import PanelArm
 from croupier.integration.race import Race
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example, Kind
@@ -22,11 +24,12 @@ __all__ = ["KIND"]
 def _example() -> Example:
     """Return the integral of exp(x + y) max(x - y, 0) over the unit square."""
     integrand, square = Integrand(_kinked, at_once=True), Axes((Bounds(0.0, 1.0),) * 2)
-    names = ("identity", "separable", "normal")
+    names = ("identity", "separable", "normal", CUBATURE)
     plan = Plan(
         names, 7, table="race", settings={"dimension": 2}, policy={"name": "race"}, combine="race"
     )
-    return Example(plan, tuple([Arm(NetArm(integrand, square, name), name) for name in names]))
+    arms = [Arm(NetArm(integrand, square, name), name) for name in names[:-1]]
+    return Example(plan, (*arms, Arm(PanelArm(integrand, square, CUBATURE), CUBATURE)))
 
 
 def _kinked(x: Floats) -> Floats:

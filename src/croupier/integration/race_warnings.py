@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
@@ -16,15 +17,25 @@ __all__ = ["race_warnings"]
 _DOUBT: Final = 4.0
 
 
-def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
-    """Return the warnings about the estimate of a race."""
+#: What the leader has not seen deserves a warning if it is this many standard errors.
+_HIDDEN: Final = 2.0
+
+
+def race_warnings(
+    standing: Standing | None, pooled: Pooled, hidden: Floats | None = None
+) -> list[str]:
+    """Return the warnings about the estimate of a race.
+
+    `hidden` is what the leader has not seen of the integral, according to the other families; see
+    `hidden_tails`. It is None for the cubature: what matters there is the tail of f at its nets.
+    """
     if standing is None:
         return ["no net is complete: nothing reliable is known; give a larger budget"]
     leader = standing.leader
     found = []
     if leader.constant.any():
         found.append(_alike(leader, pooled))
-    if not pooled.varies.all():
+    if not pooled.varies.any():
         return found
     if not standing.trusted:
         found.append(
@@ -37,10 +48,22 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
             "the families of nets do not agree with each other, so the error bar was made "
             f"{standing.doubt**0.5:.1f} times longer: draw more"
         )
-    if (leader.shape > HEAVY).any():
+    shape = leader.shape
+    if hidden is None:
+        shape = np.fmin(shape, standing.runners[0].shape)
+    elif (hidden > _HIDDEN * np.sqrt(pooled.variance)).any():
+        known = pooled.variance > 0
+        most = float((hidden[known] / np.sqrt(pooled.variance[known])).max(initial=_HIDDEN))
+        found.append(
+            f"the family {leader.family!r} leads, but other families have seen values that it has "
+            f"not, and these change the result by {most:.1f} standard errors: the error bar is "
+            "too short. f may have a heavy tail; draw more, or use a transform that removes the "
+            "singularity"
+        )
+    if (shape > HEAVY).any():
         found.append(
             "the values of f have a heavy tail (Pareto shape of the extreme values "
-            f"{np.nanmax(leader.shape):.2f}, above {HEAVY}): the largest may not have been seen. "
+            f"{np.nanmax(shape):.2f}, above {HEAVY}): the largest may not have been seen. "
             "The error bar was made longer, and may still be too short; use a transform that "
             "removes the singularity"
         )
@@ -51,14 +74,14 @@ def _alike(leader: Runner, pooled: Pooled) -> str:
     """Say that f was constant, and what this does not exclude."""
     value = pooled.mean[leader.constant][0]
     text = f"f was constant, {value:.6g}, at all {leader.points} points"
-    if not pooled.varies.all():
-        return f"{text}: nothing is known about the error; draw more"
     if not value:
         return (
-            f"{text}: the error bar of 0 says nothing, because the size of f elsewhere is not "
-            f"known. A region with less than {3 / leader.points:.1g} of the domain may have been "
-            "missed"
+            f"{text}: the interval has no ends, because the size of f elsewhere is not known. A "
+            f"region with less than {3 / leader.points:.1g} of the domain may have been missed. "
+            "Give bounds around the place where f is not 0"
         )
+    if not pooled.varies[leader.constant].all():
+        return f"{text}: nothing is known about the error; draw more"
     return (
         f"{text}: the error bar holds if f is between 0 and {2 * value:.6g} in the regions that "
         "were missed"

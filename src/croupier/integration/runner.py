@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats, Outcome
-from croupier.data.extremes import Tail
+from croupier.data.extremes import Tail, extremes_of
 from croupier.integration.changes import Change
-from croupier.integration.net_errors import BLOCKS, NetError, block_size, net_error
+from croupier.integration.net_errors import BLOCKS, USUAL, NetError, block_size, net_error
 
 __all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
 
@@ -25,8 +25,8 @@ NETS_EACH: Final = 4
 HEAVY: Final = 0.5
 _HEAVIEST: Final = 0.9
 
-#: A constant is known after so many points, and f = 0 after so many: a constant says how large f
-#: is, zero says nothing.
+#: The error of a constant is known after so many points. If f is 0 at so many points, the race
+#: trusts it, but its error is never known: a constant says how large f is, zero says nothing.
 ALIKE: Final = 2**10
 ZEROS: Final = 2**16
 
@@ -35,6 +35,10 @@ _ROUNDING: Final = 1e-14
 
 #: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
 _UNSEEN: Final = 1.4
+
+
+#: The usual exponent of the variance for what a fit leaves over: that of independent points.
+_USUAL_OF_REST: Final = 1.0
 
 
 class Model(NamedTuple):
@@ -52,8 +56,9 @@ class Runner:
     """The nets of one change of variables: `n` points in each are complete.
 
     `first` is the number of points after the first stage. `closed` means that it lost its first
-    comparison and is not played any more. `error`, `means` and `shape`, the Pareto shape of the
-    extreme values, belong to the complete points.
+    comparison and is not played any more, `full` that it can get no more points. `error`, `means`
+    and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
+    a least standard error.
     """
 
     def __init__(self, number: int, family: str, change: Change) -> None:
@@ -70,6 +75,10 @@ class Runner:
         self._squares: Floats = np.zeros(1)
         self.ends: Floats = np.array([[np.inf], [-np.inf]])
         self.tail = Tail()
+        self.least: Floats = np.zeros(1)
+        self._centre: Floats = np.zeros(1)
+        self._usual = USUAL
+        self.full = False
 
     @property
     def started(self) -> bool:
@@ -103,12 +112,30 @@ class Runner:
         self.ends = np.array((np.minimum(self.ends[0], low), np.maximum(self.ends[1], high)))
         self.tail.add(outcome.extremes, outcome.inspected)
 
+    def take(self, values: Floats, centre: Floats, least: Floats) -> None:
+        """Take the values (R, n, m) of all points of complete nets, in place of earlier ones.
+
+        What is unseen differs from `centre`, not from 0. `least` is a least standard error. The
+        values are what a fit leaves over, so they vary on small scales, where nets do not help.
+        """
+        R, n, m = values.shape
+        self._size = block_size(n)
+        self._blocks = values.reshape(R, -1, self._size, m).sum(axis=2)
+        self._known = np.full(R, n)
+        every = values.reshape(-1, m)
+        self._absolute, self._squares = np.abs(every).sum(axis=0), np.square(every).sum(axis=0)
+        self.ends = np.array((every.min(axis=0), every.max(axis=0)))
+        self.tail = Tail()
+        self.tail.add(extremes_of(every), len(every))
+        self.least, self._centre, self._usual = least, centre, _USUAL_OF_REST
+        self.complete(n)
+
     def complete(self, stop: int) -> None:
         """Note that every net has its points up to `stop`."""
         assert self._blocks is not None
         self.n, self.first = stop, self.first or stop
         self.means = self._blocks.sum(axis=1) / stop
-        error = net_error(self._blocks[:, : stop // self._size], self._size)
+        error = net_error(self._blocks[:, : stop // self._size], self._size, self._usual)
         self.shape = self.tail.shape()
         self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
 
@@ -116,29 +143,31 @@ class Runner:
         """Return a least variance of the mean, where the values of the nets say too little.
 
         If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
-        about x/(points (1 - k)). If all values are c, f may still differ somewhere. A net is exact
-        for some f, but for rounding.
+        about x/(points (1 - k)), where x is counted from the centre. If all values are c, f may
+        still differ somewhere. A net is exact for some f, but for rounding.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
-        heavy = np.where(np.isnan(k), 0.0, largest / (1 - k))
+        farthest = np.abs(self.ends - self._centre).max(axis=0)
+        heavy = np.where(np.isnan(k), 0.0, farthest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
         rounding = np.finfo(float).eps * largest
         least = np.maximum(np.maximum(heavy, alike) / self.points, rounding)
+        least = np.maximum(least, self.least)
         return np.asarray(np.square(least))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
         """Whether all values of a component are alike."""
         low, high = self.ends
-        return np.asarray(high - low <= _ROUNDING * np.abs(self.ends).max(axis=0))
+        alike = high - low <= _ROUNDING * np.abs(self.ends).max(axis=0)
+        return np.asarray(alike & (self.least == 0))
 
     @property
     def varies(self) -> NDArray[np.bool_]:
-        """Whether the error of a component is known; see `ALIKE` and `ZEROS`."""
-        zero = ~self.ends.any(axis=0)
-        enough = np.where(zero, ZEROS, np.where(self.constant, ALIKE, 0))
-        return np.asarray((self.error.variance > 0) | zero) & (self.points >= enough)
+        """Whether the error of a component is known; see `ALIKE`. It never is if all are 0."""
+        enough = np.where(self.constant, ALIKE, 0)
+        return np.asarray((self.error.variance > 0) & (self.points >= enough))
 
     def incomplete(self) -> Floats:
         """Return the means of the nets that have the most points, if no stage is complete."""
@@ -155,10 +184,11 @@ class Runner:
     def effective(self) -> float:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
-        A component that is always 0 has none, until this is believed.
+        A component that is always 0 does not count. If all are 0, there are none, until this is
+        believed.
         """
         known = self._squares > 0
-        if not known.all() and self.points < ZEROS:
+        if not known.any() and self.points < ZEROS:
             return 0.0
         each = np.square(self._absolute[known]) / self._squares[known]
         return float(each.min(initial=self.points))

@@ -10,13 +10,16 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.integration.runner import Model, Runner
 
-__all__ = ["TRUSTED", "Standing", "kept", "next_runner", "standing_of"]
+__all__ = ["TRUSTED", "Standing", "kept", "late_runner", "next_runner", "standing_of"]
 
 #: A runner with fewer effective points may have missed the mass of the integrand.
 TRUSTED: Final = 30.0
 
 #: No play is planned for an error below this share of the leader's.
 _FARTHEST: Final = 8.0
+
+#: A family without a fit gets at least half of this part of the leader's points.
+_LATE: Final = 16
 
 #: A challenger is kept if its variance is smaller by this factor at the same number of points.
 _BETTER: Final = 1.3
@@ -110,13 +113,28 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
     for runner, model in zip(standing.runners, standing.models, strict=True):
         df = runner.error.df
         m = model.at(runner.n) * df / float(rng.chisquare(df))
-        if runner.closed or (runner.effective < TRUSTED and runner is not standing.leader):
+        if runner.closed or runner.full:
+            continue
+        if runner.effective < TRUSTED and runner is not standing.leader:
             continue
         growth = (m / target) ** (1 / model.a) - 1 if target > 0 else 1.0
         work = max(float(runner.points), runner.points * growth)
         if work < least:
             best, least = runner, work
     return best
+
+
+def late_runner(standing: Standing, plain: Sequence[str]) -> Runner | None:
+    """Return a family without a fit that has too few of the leader's points, or None.
+
+    Its points were not chosen by a fit, so it may see what the leader misses, and its error may
+    fall faster than its first points say. `plain` are the names of these families.
+    """
+    for runner in standing.runners:
+        small = _LATE * 2 * runner.n <= standing.leader.n and runner.n & (runner.n - 1) == 0
+        if runner.family in plain and small:
+            return runner
+    return None
 
 
 def _rivals(standing: Standing) -> list[tuple[float, Runner]]:

@@ -106,4 +106,3 @@ def test_a_cut_run_with_a_turn_is_resumed_to_the_same_bits(tmp_path: Path, bits:
     assert {row.name: row.draws for row in part.arms}["turned"] > 0
     resumed = cr.integrate(valley, NORMALS, store=path, **settings)
     assert bits(resumed) == bits(whole)
-

@@ -1,0 +1,79 @@
+"""What the cubature brings to `cr.integrate` in one and two dimensions.
+
+Each problem is played with all families, with the nets alone, and by scipy's adaptive cubature.
+`far` are the runs whose error is above four standard errors without a warning. Run it with
+`python -m benchmarks.low_dimensions`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterable
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import croupier as cr
+from benchmarks import pages, report
+from benchmarks.low_dimension_problems import low_dimensions
+from benchmarks.peer_problems import Problem
+from benchmarks.peers import Counted, cubature
+from croupier.integration import one_integrand
+
+#: No run makes more evaluations than this.
+MOST = 2**17
+TOLERANCES = (1e-3, 1e-5)
+KEY = ("problem", "rtol")
+
+
+def measure(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
+    """Return the row of one problem and one tolerance."""
+    row: dict[str, Any] = {"problem": problem.name, "rtol": f"{rtol:g}", "group": problem.group}
+    for name, axes in (("all", one_integrand.MOST_AXES), ("nets", 0)):
+        with patch.object(one_integrand, "MOST_AXES", axes):
+            row |= {f"{key}, {name}": value for key, value in _runs(problem, rtol, seeds).items()}
+    f = Counted(problem)
+    answer = cubature(problem, f, rtol, 0)
+    solved = answer is not None and abs(answer.value - problem.value) <= 3 * rtol * problem.value
+    return row | {"cubature": f.evaluations if solved else ""}
+
+
+def _runs(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
+    draws, reached, covered, warned, far, led = [], 0, 0, 0, 0, 0
+    for seed in seeds:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = cr.integrate(problem.f, [(0, 1)] * problem.dimension, rtol=rtol, draws=MOST,
+                                  rng=seed, progress=False)  # fmt: skip
+        off, (low, high) = abs(result.value - problem.value), result.interval
+        draws.append(result.draws)
+        reached += result.stopped == "tolerance"
+        covered += off <= (high - low) / 2
+        warned += bool(result.warnings)
+        far += off > 4 * result.stderr and not result.warnings
+        led += "cubature" in result.arms and result.arms["cubature"].weight == 1
+    return {"runs": len(draws), "reached": reached, "covered": covered, "warned": warned,
+            "far": far, "evaluations": round(float(np.median(draws))), "led": led}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problem", action="append")
+    parser.add_argument("--rtol", action="append", type=float)
+    parser.add_argument("--seeds", type=int, default=20)
+    args = parser.parse_args()
+    for rtol in args.rtol or TOLERANCES:
+        rows = [
+            measure(problem, rtol, range(101, args.seeds + 101))
+            for problem in low_dimensions()
+            if not args.problem or problem.name in args.problem
+        ]
+        report.write("low-dimensions", rows, KEY)
+        report.show(f"rtol {rtol:g}", rows)
+    pages.main()
+
+
+if __name__ == "__main__":
+    main()
