@@ -30,7 +30,7 @@ FITTED: Final = ("separable", "normal", "turned")
 #: A family is fitted again when the pool is this many times as large, and given up after so many
 #: failures.
 _GROWN: Final = 3
-_FAILURES: Final = 2
+_FAILURES: Final = {"separable": 2, "normal": 2, "turned": 4}
 
 #: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
 #: count: no fit needs them.
@@ -79,7 +79,7 @@ class Challengers:
         ready = [
             family
             for family in self.families
-            if self._failures[family] < _FAILURES
+            if self._failures[family] < _FAILURES[family]
             and self._size >= _GROWN * self._fitted.get(family, 0)
             and (family != "turned" or self._size >= POINTS_EACH * self._dimension)
         ]
