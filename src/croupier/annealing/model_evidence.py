@@ -27,6 +27,7 @@ from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
+from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
 from croupier.views.bar import telling
@@ -146,7 +147,7 @@ def evidence(
     said = list(ready.said)
     if ready.modes is not None:
         pilot.update(ready.modes.report())
-        said += doubts(ready.modes)
+        said += doubts(ready.modes, _high_end(result))
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
     whole = replace(
@@ -156,6 +157,11 @@ def evidence(
         details={**result.details, "pilot": pilot},
     )
     return EvidenceResult.sampled(whole, ready.arms)
+
+
+def _high_end(result: Result) -> float:
+    """Return the high end of the interval of log Z."""
+    return math.inf if result.log_interval is None else float(result.log_interval[1])
 
 
 @contextmanager
