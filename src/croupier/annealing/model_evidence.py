@@ -138,12 +138,15 @@ def evidence(
             spent = meter.decided(lambda: meter.elapsed)
         own.setdefault("batch", int(batch) or "growing")
         dealing = Dealing(policy=policy, combine=combine, log=True, **own)
+        waited = 0.0
         if crew is not None:
             around, waited = crew.taken_over(around, _patience(around.budget, spent))
             spent += waited
         left = _without(around, spent, meter.evaluations)
         result = deal(as_arms(list(ready.arms)), left, dealing)
     pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
+    if waited:
+        pilot["waited"] = waited
     said = list(ready.said)
     if ready.modes is not None:
         pilot.update(ready.modes.report())

@@ -34,6 +34,9 @@ LEAST: Final = 300
 #: Two searches agree if their values of log Z are at most so far apart.
 APART: Final = 1.0
 
+#: One of two searches is so far above the truth in at most 5 % of runs: -log(0.05/2).
+ABOVE: Final = 3.7
+
 #: A mode with this many times 1/(early points) of the tempered mass is seldom missed: the chance
 #: that none of the points is there is below 1 in 20.
 SEEN: Final = 3.0
@@ -132,7 +135,8 @@ def doubts(modes: Modes, high_end: float = -math.inf) -> list[str]:
     """Return the warnings about a search; `high_end` is that of the interval of log Z.
 
     Two searches often disagree where one fitted law is poor. This matters only if one of them saw
-    more than the arms have.
+    more than the arms have. What a search says of Z is not negative and about unbiased, so it is
+    e^a times too large with a probability of at most e^-a (Markov).
     """
     if not modes.levels:
         return [
@@ -145,18 +149,19 @@ def doubts(modes: Modes, high_end: float = -math.inf) -> list[str]:
         said.append(
             f"modes with {modes.seen.rare:.0%} of the posterior were found by chance: fewer than "
             f"{few(modes.seen.starts):.0f} of {modes.seen.starts:,} points of the prior lead to "
-            "each, and not every "
-            "search saw them; others like them may be missing: compare several seeds"
+            "each, and not every search saw them; others like them may be missing: compare several "
+            "seeds"
         )
     low, high = min(modes.log_z), max(modes.log_z)
     # Where the law fits, it has the modes of both searches and of the climbs.
-    if len(modes.log_z) < 2 or high - low <= APART or modes.fit_excess < 1 or high <= high_end:
+    agree = len(modes.log_z) < 2 or high - low <= APART or modes.fit_excess < 1
+    if agree or high <= high_end + ABOVE:
         return said
     return [
         *said,
         f"two searches for modes disagree: log Z is about {modes.log_z[0]:.2f} by the first and "
-        f"{modes.log_z[1]:.2f} by the second, and one of them is above the result; a mode may be "
-        "missing: give more time, or compare several seeds",
+        f"{modes.log_z[1]:.2f} by the second, far above the result; a mode may be missing: give "
+        "more time, or compare several seeds",
     ]
 
 

@@ -163,7 +163,7 @@ def judged(model: Model, law: Mixture, places: Chains, shares: Floats) -> float:
     arm = FittedModes(model, law)
     r = places.prior + places.likelihood - arm.log_density(places.points, places.prior)
     r -= r.max()
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return float((shares @ np.exp(r)) * (shares @ np.exp(-r))) / float(shares.sum()) ** 2 - 1
 
 

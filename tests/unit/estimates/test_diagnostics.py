@@ -122,6 +122,35 @@ def test_a_light_tail_does_not_warn(name: str) -> None:
     )
 
 
+def test_a_shape_close_to_the_limit_does_not_warn_in_a_run_of_logs() -> None:
+    """Pareto draws with the shape 0.45 have a finite variance; half of the estimates are higher."""
+
+    def light(rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.log1p(rng.pareto(1 / 0.45, size))
+
+    def heavy(rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.log1p(rng.pareto(1 / 0.9, size))
+
+    flagged = [
+        said(cr.estimate({"a": light}, draws=20_000, rng=seed, log=True), "infinite")
+        for seed in range(20)
+    ]
+    assert sum(flagged) <= 3
+    assert said(cr.estimate({"a": heavy}, draws=20_000, rng=7, log=True), "looks infinite")
+
+
+@pytest.mark.parametrize(("high", "warns"), [(3.0, True), (-3.0, False)])
+def test_a_run_of_logs_warns_of_arms_that_are_far_above(high: float, warns: bool) -> None:
+    """An arm of logs that has not seen its tail is far below, and says nothing about the others."""
+    arms = {
+        "ok": lambda rng, size: np.log(rng.uniform(0.8, 1.2, size)),
+        "bug": lambda rng, size: high + np.log(rng.uniform(0.3, 1.7, size)),
+    }
+    result = cr.estimate(arms, draws=2000, rng=7, log=True, batch=20)
+    assert result.arms["bug"].draws < 50
+    assert said(result, "far from the leading arm: 'bug'") == warns
+
+
 # -- arms that do not vary
 
 
