@@ -60,10 +60,10 @@ def fit_mixture(points: Floats, weights: Floats, spread: Floats, freedom: float)
 def fit_groups(points: Floats, weights: Floats, spread: Floats, freedom: float) -> Mixture:
     """Return a mixture with one component for each group of weighted points, curved or not.
 
-    >>> x = np.random.default_rng(7).normal([[0.0], [9.0]], 1.0, (2, 100)).reshape(200, 1)
-    >>> law = fit_groups(x, np.full(200, 1 / 200), np.ones(1), 8.0)
-    >>> law.means.round().ravel().tolist()
-    [0.0, 9.0]
+    >>> x = np.random.default_rng(7).normal(0, 1, (400, 2))
+    >>> x[300:] += 20
+    >>> fit_groups(x, np.full(400, 1 / 400), np.ones(2), 8.0).shares.tolist()
+    [0.75, 0.25]
     """
     points, weights, groups = _grouped(points, weights)
     return _of_parts(groups, points, weights, spread, freedom)

@@ -23,7 +23,7 @@ from croupier.annealing.priors import PriorLike
 from croupier.annealing.vectorised import LogLikelihood
 from croupier.arms.base import as_arms
 from croupier.checks import fraction_of
-from croupier.errors import CroupierWarning, PlanError
+from croupier.errors import CroupierError, CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
@@ -143,7 +143,8 @@ def evidence(
             around, waited = crew.taken_over(around, _patience(around.budget, spent))
             spent += waited
         left = _without(around, spent, meter.evaluations)
-        result = deal(as_arms(list(ready.arms)), left, dealing)
+        with _explained(ready.said):
+            result = deal(as_arms(list(ready.arms)), left, dealing)
     pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
     if waited:
         pilot["waited"] = waited
@@ -160,6 +161,17 @@ def evidence(
         details={**result.details, "pilot": pilot},
     )
     return EvidenceResult.sampled(whole, ready.arms)
+
+
+@contextmanager
+def _explained(said: Sequence[str]) -> Iterator[None]:
+    """Add what looked wrong before a run to an error that ends it."""
+    try:
+        yield
+    except CroupierError as error:
+        for text in said:
+            error.add_note(text)
+        raise
 
 
 def _high_end(result: Result) -> float:

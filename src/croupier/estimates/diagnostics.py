@@ -233,8 +233,9 @@ def _far_off(ledger: Ledger, *, above: bool) -> list[int]:
     both = np.where(known, error + error[leader], 1.0)
     apart = ledger.mean - ledger.mean[leader]
     t = np.where(known, apart if above else np.abs(apart), 0.0) / np.sqrt(both)
-    spread = np.square(error) / ledger.df + np.square(error[leader]) / ledger.df[leader]
-    welch = np.square(both) / np.where(known, spread, 1.0)
+    own, other = error / both, error[leader] / both  # their squares do not underflow together
+    spread = np.square(own) / ledger.df + np.square(other) / ledger.df[leader]
+    welch = 1 / np.where(known, spread, 1.0)
     far = (t > 10) & (len(ledger) * _two_sided(t, welch) < _CLEARLY)
     return _where(np.asarray(far.any(axis=1)))
 
