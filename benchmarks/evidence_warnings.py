@@ -1,9 +1,9 @@
 """make bench-warnings: which warnings of evidence come with right and with wrong answers?
 
 Two kinds of problems. The rules of the warnings were chosen while looking at those that are `seen`:
-problems of the other benchmarks, and the first of the held-out ones. Those `held out` have random
-modes or other shapes, and no rule was changed after they were run. There is one row for each
-problem and seed in docs/benchmarks/evidence-warnings.csv. A row that is there is not run again.
+problems of the other benchmarks, and some that were held out at first. Those `held out` have random
+modes or other shapes, and nothing was chosen on them. There is one row for each problem and seed in
+docs/benchmarks/evidence-warnings.csv. A row that is there is not run again.
 """
 
 from __future__ import annotations
