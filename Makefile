@@ -104,6 +104,9 @@ bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilu
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
 
+bench-warnings: $(INSTALLED) ## which warnings of evidence come with right and with wrong answers (ten minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_warnings $(ARGS)
+
 bench-budgets: $(INSTALLED) ## does evidence keep its seconds, with likelihoods of any speed (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_budgets $(ARGS)
 

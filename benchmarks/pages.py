@@ -565,6 +565,22 @@ def _evidence_replications() -> str:
     return _table([*header, "rmse", "claimed", "evaluations", "cpu s"], rows)
 
 
+def _evidence_warnings() -> str:
+    """Return how often each warning came with right and with wrong answers, for each kind."""
+    counts: dict[tuple[str, str], list[list[str]]] = {}
+    for row in report.read("evidence-warnings"):
+        off = abs(float(row["error"])) / float(row["claimed"])
+        answer = "right" if off <= 2 else "wrong" if off > 4 else "between"
+        said = ["any"] * int(row["warned"]) + [each for each in row["rules"].split("; ") if each]
+        counts.setdefault((row["kind"], answer), []).append(said)
+    rules = sorted({rule for runs in counts.values() for said in runs for rule in said} - {"any"})
+    rows = []
+    for (kind, answer), runs in sorted(counts.items(), reverse=True):
+        fired = [str(sum(rule in said for said in runs)) for rule in ("any", *rules)]
+        rows.append([kind, answer, str(len(runs)), *fired])
+    return _table(["problems", "answer", "runs", "with a warning", *rules], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "efficiency": lambda: _default(held_out=False),
     "held-out": lambda: _default(held_out=True),
@@ -579,6 +595,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "evidence-budgets": _evidence_budgets,
     "evidence-posterior": lambda: _as_it_is("evidence-posterior"),
     "evidence-replications": _evidence_replications,
+    "evidence-warnings": _evidence_warnings,
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-log-winners": lambda: _table(*figure1.log_winners()),
     "fig1-log-default": lambda: _table(*figure1.log_default()),

@@ -64,12 +64,14 @@ def sort_starts(
     number = int(min(STARTS * d, MOST, min(most, EVALUATIONS) / each))
     arrivals, count = np.zeros(len(tops.points), dtype=int), 0
     strays = []
-    for _ in range(math.ceil(number / BLOCK)):
-        points = model.start(rng, BLOCK)
+    for size in [BLOCK] * (number // BLOCK) + [number % BLOCK] * (number % BLOCK > 0):
+        if model.late():
+            break
+        points = model.start(rng, size)
         chains = Chains(points, *model.evaluate(points))
         alive = chains.likelihood > -np.inf
         chains = chains.rows(alive)
-        count += BLOCK
+        count += size
         for _ in range(STEPS):
             count += risen(model, chains)
         known, taken = explained(model, chains, tops)

@@ -32,6 +32,11 @@ MORE_STEPS: Final = 8
 #: Climbs take at most about this many evaluations: if many points are left, some do not climb.
 EVALUATIONS: Final = 200_000
 
+#: And at most this share of what may be spent, and the shapes of peaks this share. Sorting gets
+#: the rest: if it took all, no start could climb.
+CLIMBING: Final = 0.3
+SHAPING: Final = 0.2
+
 #: Steps along the gradient before a climb.
 RISES: Final = 4
 
@@ -129,10 +134,12 @@ def with_peaks(
     of evaluations.
     """
     d = model.dimensions
-    sort = sort_starts(model, rng, tops, most)
+    climbing = min(EVALUATIONS, CLIMBING * most)
+    shaping = min(MOST * (CHAINS + MORE_CHAINS * d) * MOVES, SHAPING * most)
+    sort = sort_starts(model, rng, tops, most - climbing - shaping)
     each = STEPS + MORE_STEPS * d + RISES * (d + 5)
     left = len(sort.strays.points)
-    number = max(min(left, int(min(most, EVALUATIONS) / each)), min(left, 2))
+    number = max(min(left, int(climbing / each)), min(left, 2))
     ends = sort.strays.rows(np.arange(number))
     count = sort.evaluations + climb(model, rng, ends)
     height = ends.prior + ends.likelihood
@@ -140,7 +147,7 @@ def with_peaks(
     while number and len(peaks) < MOST:
         missing = height - log_z - law.log_density(ends.points)
         top = int(np.argmax(missing))
-        if not missing[top] > math.log(UNKNOWN) or count > 2 * most or model.late():
+        if not missing[top] > math.log(UNKNOWN) or count > most or model.late():
             break
         peak, taken = _shape_of(model, rng, ends, top)
         count += taken

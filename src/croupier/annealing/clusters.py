@@ -18,7 +18,7 @@ from croupier.annealing.mixtures import Mixture
 from croupier.annealing.pilots import covariance_root
 from croupier.data.draws import Floats
 
-__all__ = ["fit_mixture", "refit"]
+__all__ = ["fit_groups", "fit_mixture", "refit"]
 
 #: Neighbours that tie a point to its group.
 NEIGHBOURS: Final = 6
@@ -49,24 +49,47 @@ LEAST: Final = 1e-3
 
 def fit_mixture(points: Floats, weights: Floats, spread: Floats, freedom: float) -> Mixture:
     """Return a mixture fitted to weighted points; equal points count as one."""
+    points, weights, groups = _grouped(points, weights)
+    parts: list[Any] = []
+    for rows in groups:
+        parts += _split(rows, points, weights, spread)
+    law = _of_parts(parts, points, weights, spread, freedom)
+    return refit(law, points, weights, spread) if len(parts) > len(groups) else law
+
+
+def fit_groups(points: Floats, weights: Floats, spread: Floats, freedom: float) -> Mixture:
+    """Return a mixture with one component for each group of weighted points, curved or not.
+
+    >>> x = np.random.default_rng(7).normal(0, 1, (400, 2))
+    >>> x[300:] += 20
+    >>> fit_groups(x, np.full(400, 1 / 400), np.ones(2), 8.0).shares.tolist()
+    [0.75, 0.25]
+    """
+    points, weights, groups = _grouped(points, weights)
+    return _of_parts(groups, points, weights, spread, freedom)
+
+
+def _grouped(points: Floats, weights: Floats) -> tuple[Floats, Floats, list[Any]]:
+    """Return different points, their weights, and the rows of each group."""
     same: Any = np.unique(points, axis=0, return_inverse=True)
     points = np.asarray(same[0])
     weights = np.asarray(np.bincount(np.ravel(same[1]), weights, len(points)), dtype=float)
     alive = weights > 0
     points, weights = points[alive], weights[alive] / weights.sum()
     groups = _groups(points, weights)
-    number = int(groups.max()) + 1
-    parts: list[Any] = []
-    for group in range(number):
-        parts += _split(np.flatnonzero(groups == group), points, weights, spread)
+    return points, weights, [np.flatnonzero(groups == k) for k in range(int(groups.max()) + 1)]
+
+
+def _of_parts(
+    parts: list[Any], points: Floats, weights: Floats, spread: Floats, freedom: float
+) -> Mixture:
+    """Return a component for each part, at most the heaviest `MOST`."""
     if len(parts) > MOST:
-        parts.sort(key=lambda rows: -weights[rows].sum())
-        parts = parts[:MOST]
+        parts = sorted(parts, key=lambda rows: -weights[rows].sum())[:MOST]
     member = np.zeros((len(points), len(parts)))
     for k, rows in enumerate(parts):
         member[rows, k] = 1.0
-    law = _maximised(points, weights, member, spread, freedom)
-    return refit(law, points, weights, spread) if len(parts) > number else law
+    return _maximised(points, weights, member, spread, freedom)
 
 
 def refit(law: Mixture, points: Floats, weights: Floats, spread: Floats) -> Mixture:

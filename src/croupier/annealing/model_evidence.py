@@ -23,10 +23,11 @@ from croupier.annealing.priors import PriorLike
 from croupier.annealing.vectorised import LogLikelihood
 from croupier.arms.base import as_arms
 from croupier.checks import fraction_of
-from croupier.errors import CroupierWarning, PlanError
+from croupier.errors import CroupierError, CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
+from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
 from croupier.views.bar import telling
@@ -137,16 +138,20 @@ def evidence(
             spent = meter.decided(lambda: meter.elapsed)
         own.setdefault("batch", int(batch) or "growing")
         dealing = Dealing(policy=policy, combine=combine, log=True, **own)
+        waited = 0.0
         if crew is not None:
             around, waited = crew.taken_over(around, _patience(around.budget, spent))
             spent += waited
         left = _without(around, spent, meter.evaluations)
-        result = deal(as_arms(list(ready.arms)), left, dealing)
+        with _explained(ready.said):
+            result = deal(as_arms(list(ready.arms)), left, dealing)
     pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
+    if waited:
+        pilot["waited"] = waited
     said = list(ready.said)
     if ready.modes is not None:
         pilot.update(ready.modes.report())
-        said += doubts(ready.modes)
+        said += doubts(ready.modes, _high_end(result))
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
     whole = replace(
@@ -156,6 +161,22 @@ def evidence(
         details={**result.details, "pilot": pilot},
     )
     return EvidenceResult.sampled(whole, ready.arms)
+
+
+@contextmanager
+def _explained(said: Sequence[str]) -> Iterator[None]:
+    """Add what looked wrong before a run to an error that ends it."""
+    try:
+        yield
+    except CroupierError as error:
+        for text in said:
+            error.add_note(text)
+        raise
+
+
+def _high_end(result: Result) -> float:
+    """Return the high end of the interval of log Z."""
+    return math.inf if result.log_interval is None else float(result.log_interval[1])
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model, search_streams
 from croupier.annealing.pilots import LEFT
 from croupier.annealing.polishing import Walkers, polished
+from croupier.annealing.rare_modes import NOTABLE, by_chance, few
 from croupier.annealing.search import COST, Found, early_points, evaluations_of, search
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
@@ -33,13 +34,8 @@ LEAST: Final = 300
 #: Two searches agree if their values of log Z are at most so far apart.
 APART: Final = 1.0
 
-#: A mode is rare if fewer starts than this led to it, and not every search saw it. If rare modes
-#: hold more than the second number of the posterior, others are probably missing.
-RARE: Final = 10
-NOTABLE: Final = 0.01
-
-#: Two components are parts of one mode if the log-density falls by less between them.
-VALLEY: Final = 4.0
+#: One of two searches is so far above the truth in at most 5 % of runs: -log(0.05/2).
+ABOVE: Final = 3.7
 
 #: A mode with this many times 1/(early points) of the tempered mass is seldom missed: the chance
 #: that none of the points is there is below 1 in 20.
@@ -135,8 +131,13 @@ def affordable(allowed: float) -> bool:
     return allowed >= 3 * COST * LEAST
 
 
-def doubts(modes: Modes) -> list[str]:
-    """Return the warnings about a search."""
+def doubts(modes: Modes, high_end: float = -math.inf) -> list[str]:
+    """Return the warnings about a search; `high_end` is that of the interval of log Z.
+
+    Two searches often disagree where one fitted law is poor. This matters only if one of them saw
+    more than the arms have. What a search says of Z is not negative and about unbiased, so it is
+    e^a times too large with a probability of at most e^-a (Markov).
+    """
     if not modes.levels:
         return [
             f"the budget was too small to search for modes, which takes {3 * COST * LEAST:,} to "
@@ -147,18 +148,20 @@ def doubts(modes: Modes) -> list[str]:
     if modes.seen is not None and modes.seen.rare > NOTABLE:
         said.append(
             f"modes with {modes.seen.rare:.0%} of the posterior were found by chance: fewer than "
-            f"{RARE} of {modes.seen.starts:,} points of the prior lead to each, and not every "
-            "search saw them; others like them may be missing: compare several seeds"
+            f"{few(modes.seen.starts):.0f} of {modes.seen.starts:,} points of the prior lead to "
+            "each, and not every search saw them; others like them may be missing: compare several "
+            "seeds"
         )
     low, high = min(modes.log_z), max(modes.log_z)
     # Where the law fits, it has the modes of both searches and of the climbs.
-    if len(modes.log_z) < 2 or high - low <= APART or modes.fit_excess < 1:
+    agree = len(modes.log_z) < 2 or high - low <= APART or modes.fit_excess < 1
+    if agree or high <= high_end + ABOVE:
         return said
     return [
         *said,
         f"two searches for modes disagree: log Z is about {modes.log_z[0]:.2f} by the first and "
-        f"{modes.log_z[1]:.2f} by the second; a mode may be missing in both: give more time, or "
-        "compare several seeds",
+        f"{modes.log_z[1]:.2f} by the second, far above the result; a mode may be missing: give "
+        "more time, or compare several seeds",
     ]
 
 
@@ -239,25 +242,10 @@ def seen_by(law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed
     places = np.concatenate([tops.points, *[peak.mean[None] for peak in climbed.peaks]])
     home = law.log_parts(places).argmax(axis=1)
     arrivals = [*climbed.arrivals, *(peak.arrivals for peak in climbed.peaks)]
-    rare = ~everywhere & (np.bincount(home, arrivals, k) < RARE)
-    rare &= ~_adjoining(law, rare)
+    rare = by_chance(law, everywhere, np.bincount(home, arrivals, k), climbed.starts)
     expected = (n + 1) * (m + 1) / (both + 1) - 1
     share = float(law.shares[rare].sum())
     return Seen(both, some - both, k - some, expected, climbed.starts, share)
-
-
-def _adjoining(law: Mixture, rare: Any) -> Any:
-    """Return which components are part of a mode with one that is not rare.
-
-    On the straight way between their means the density does not fall below both by `VALLEY`.
-    """
-    height, parts = law.log_density(law.means), np.array([0.25, 0.5, 0.75])[:, None]
-    found = np.zeros(len(rare), dtype=bool)
-    for i in np.flatnonzero(rare):
-        for j in np.flatnonzero(~rare):
-            way = law.log_density(law.means[i] + parts * (law.means[j] - law.means[i]))
-            found[i] |= bool(way.min() > min(height[i], height[j]) - VALLEY)
-    return found
 
 
 def _at_once(choose: Callable[[], float]) -> float:

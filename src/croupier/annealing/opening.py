@@ -42,6 +42,11 @@ _SHARE: Final = 0.2
 _MOVES: Final = 5
 _QUICK: Final = 1e-3
 
+#: A move of a few chains takes at most as long as this many points and so many seconds: the points
+#: that timed the likelihood were in calls of up to 16.
+_CALL: Final = 16
+_OWN: Final = 5e-3
+
 
 class Opening(NamedTuple):
     """What the first calls take: the seconds of a move of a few chains, and of one more chain.
@@ -59,13 +64,25 @@ class Opening(NamedTuple):
         """Return what a move takes; moves of a quick likelihood are timed."""
         if not meter.decided(lambda: float(limits.seconds is not None)):
             return cls(cost=cost)
-        each = ready.each
-        arm = min(annealing_of(ready.arms), key=lambda arm: arm.evaluations, default=None)
+        each, long = ready.each, annealing_of(ready.arms)
+        arm = min(long, key=lambda arm: arm.evaluations, default=None)
         few = _FEWEST * each
         if arm is not None and each <= _QUICK:
+            least = cls(few, each, limits.seconds, cost)
+            most = least._replace(few=_CALL * each + _OWN)
+            if (
+                each
+                and not meter.recorded
+                and least.decides(ready.arms, long) == most.decides(ready.arms, long)
+            ):
+                return least  # what a move takes does not matter
             taken = _timed(arm, meter)
             few = meter.decided(partial(max, few, taken))
         return cls(few, each or few / _FEWEST, limits.seconds, cost)
+
+    def decides(self, arms: Sequence[Rung], long: Sequence[Annealed]) -> tuple[int, int]:
+        """Return how many arms can start, and how many chains the first calls have."""
+        return self.arms_within(sorted(long, key=lambda arm: arm.evaluations), 1), self.chains(arms)
 
     def arms_within(self, long: Sequence[Annealed], workers: int) -> int:
         """Return how many arms, the shortest first, can start within their share of a budget."""

@@ -99,6 +99,11 @@ class Meter:
             + (self.elapsed - self._inside) / evaluations
         )
 
+    @property
+    def recorded(self) -> bool:
+        """Whether decisions are kept in a file, in their order."""
+        return self._journal is not None
+
     def decided(self, choose: Callable[[], float]) -> float:
         """Return what was decided by the clock, now or in an earlier call of the same run."""
         return choose() if self._journal is None else self._journal.decided(choose)

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.annealing.climbs import Peak
-from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.clusters import fit_groups, fit_mixture
 from croupier.annealing.fitted import FREEDOM, HEAVIER, FittedModes
 from croupier.annealing.mixtures import Mixture, Pace, move
 from croupier.annealing.models import Model
@@ -116,8 +116,7 @@ def polished(
     for _ in range(ROUNDS):
         places, shares, taken = walkers.walked(model, rng, law, most / ROUNDS)
         spent += taken
-        law = fit_mixture(places.points, shares, model.spread, HEAVIER)
-        law = replace(law, roots=math.sqrt(WIDER) * law.roots)
+        law = _fitted(model, places, shares)
         points, logs = FittedModes(model, law).weighted(rng, size)
         spent += size
         weights, seen = relative(logs)
@@ -132,6 +131,27 @@ def polished(
         if excess < GOOD or not better or spent > most or model.late():
             break
     return *best, spent
+
+
+def _fitted(model: Model, places: Chains, shares: Floats) -> Mixture:
+    """Return a law fitted to places of the posterior, with one component for each mode if it fits.
+
+    A law with many components takes long to fit, and each of its draws takes longer. It also
+    overfits many small modes.
+    """
+    best: tuple[float, Mixture] | None = None
+    for fit in (fit_groups, fit_mixture):
+        law = fit(places.points, shares, model.spread, HEAVIER)
+        if best is not None and len(law.shares) == len(best[1].shares):
+            break  # nothing was split
+        law = replace(law, roots=math.sqrt(WIDER) * law.roots)
+        excess, _ = _best_tails(model, law, places, shares)
+        if best is None or excess < best[0]:
+            best = excess, law
+        if excess < GOOD:
+            break
+    assert best is not None
+    return best[1]
 
 
 def _with_shares(law: Mixture, points: Floats, weights: Floats) -> Mixture:
@@ -163,7 +183,7 @@ def judged(model: Model, law: Mixture, places: Chains, shares: Floats) -> float:
     arm = FittedModes(model, law)
     r = places.prior + places.likelihood - arm.log_density(places.points, places.prior)
     r -= r.max()
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         return float((shares @ np.exp(r)) * (shares @ np.exp(-r))) / float(shares.sum()) ** 2 - 1
 
 

@@ -25,6 +25,7 @@ from croupier.annealing.annealed import (
 from croupier.annealing.fitted import Fitted, FittedModes
 from croupier.annealing.gradients import Langevin, Slope
 from croupier.annealing.mixtures import MixtureMoves
+from croupier.annealing.model_doubts import likelihood_doubts, pilot_doubts
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.modes import Modes, affordable, searched
 from croupier.annealing.pilot_limits import LEAST, PILOT, Limits, first_look, none_bought
@@ -84,8 +85,8 @@ class Wish:
 class Prepared(NamedTuple):
     """The arms of a ladder, the modes if they were searched for, and the seconds of an evaluation.
 
-    `points` is the number of points of the pilot, if there was one, and `said` what the budget did
-    not buy.
+    `points` is the number of points of the pilot, if there was one. `said` are warnings: what the
+    budget did not buy, and what looks wrong in the model.
     """
 
     arms: list[Rung]
@@ -150,16 +151,18 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     rng = pilot_stream()
     first, each, allowed = first_look(replace(model, meter=meter), rng, wish.limits, meter)
     model = model.marked(*first)
+    doubts = likelihood_doubts(first.likelihood)
     if temperatures is None and wish.precision is not None:
         enough = _SAFE * first.enough(wish.precision, ManyLooks.least_df)
         if enough <= _SOON and (wish.most is None or enough <= wish.most):
             options.update(vectorised=model.vectorised, seed=wish.seed, limits=wish.limits)
             later = partial(_piloted, wish.log_likelihood, wish.prior, **options)
             soon = plain_arm(model, Slice(2 * model.spread))
-            return Prepared([soon, Later(later, math.ceil(enough), soon.version)])
+            arms: list[Rung] = [soon, Later(later, math.ceil(enough), soon.version)]
+            return Prepared(arms, said=doubts)
     if allowed < LEAST and temperatures is None:
         soon = plain_arm(model, Slice(2 * model.spread), costs=wish.cost is not None)
-        return Prepared([soon], None, each, 0, (none_bought(allowed),))
+        return Prepared([soon], None, each, 0, (none_bought(allowed), *doubts))
     plain = model
     if kernel in ("autoregressive", "random-walk"):  # other moves are in the user's coordinates
         model = model.charted()
@@ -172,14 +175,16 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
         options.update(vectorised=model.vectorised, kernel="slice" if kernel in KERNELS else kernel)
         options["gradient"] = None
         numbers = _PLAIN if temperatures is None else _each(temperatures)
-        return Prepared(_annealed(wish, numbers, options), None, each)
+        return Prepared(_annealed(wish, numbers, options), None, each, said=doubts)
     modes = None
     if search and (pilot.levels[0].beta < _FAR or is_poor(model, pilot)):
         left = None
         if wish.limits.seconds is not None:
             left = max(0.0, PILOT * wish.limits.seconds - meter.elapsed)
-        pace = meter.decided(lambda: meter.pace(each))
-        rest = meter.decided(lambda: _rest(allowed, pace, left, meter.evaluations))
+        # A few points of a function of many points take nearly as long as hundreds.
+        pace = meter.decided(lambda: meter.pace(0.0 if model.vectorised else each))
+        most = max(allowed, wish.limits.allowed(pace))
+        rest = meter.decided(lambda: _rest(most, pace, left, meter.evaluations))
         modes = searched(metered, wish.seed, rest, left)
     found = modes if modes and modes.levels else pilot
     moves = (
@@ -191,9 +196,12 @@ def prepared(wish: Wish, meter: Meter) -> Prepared:
     longest = meter.decided(lambda: _longest(wish.limits, each))
     build = Builder(plain, model, found, moves, steps, wish.cost is not None, longest)
     points = len(pilot.weights)
+    doubts = (*doubts, *pilot_doubts(model, first.on(model), pilot))
     if temperatures is not None:
-        return Prepared([build.annealed(n) for n in _each(temperatures)], None, each, points)
-    return Prepared(build.ladder(), modes, each, points, _meagre(model, pilot, meter.evaluations))
+        own: list[Rung] = [build.annealed(n) for n in _each(temperatures)]
+        return Prepared(own, None, each, points, doubts)
+    said = (*_meagre(model, pilot, meter.evaluations), *doubts)
+    return Prepared(build.ladder(), modes, each, points, said)
 
 
 def _rest(allowed: float, pace: float, left: float | None, spent: int) -> float:

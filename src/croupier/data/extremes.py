@@ -121,10 +121,22 @@ class Tail:
         with np.errstate(under="ignore", over="ignore"):
             return self._above(np.exp(logs - top), np.exp(self._high - top))  # the rest is bounded
 
+    def error_of_shape(self, shape: float) -> float:
+        """Return the standard error of a shape k, (1 + k)/sqrt(m) for m draws of the end.
+
+        This is the asymptotic error of the most likely shape (Smith, Biometrika 72, 1985).
+        """
+        values = self._parts[0] if self._parts else np.empty((0, 1))
+        return (1 + shape) / math.sqrt(max(self._length(values), 1))
+
+    def _length(self, values: Floats) -> int:
+        """Return how many draws an end has."""
+        most = _KEPT_PER_ARM * _kept(values)
+        return int(min(0.2 * self.inspected, 3 * math.sqrt(self.inspected), most))
+
     def _above(self, values: Floats, highest: Any) -> Floats:
         """Return the shape of each component's upper end, complete from `highest` on."""
-        most = _KEPT_PER_ARM * _kept(values)
-        tail = int(min(0.2 * self.inspected, 3 * math.sqrt(self.inspected), most))
+        tail = self._length(values)
         ends = zip(values.T, np.full(values.shape[1], highest), strict=True)
         return np.array([pareto_shape(np.sort(own[own >= high])[-tail:]) for own, high in ends])
 

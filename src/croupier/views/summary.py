@@ -55,10 +55,11 @@ class RowWords(TypedDict):
 
 
 class PilotSummary(TypedDict):
-    """What a pilot took before the run."""
+    """What a pilot took before the run; `waited` are the seconds that workers took to start."""
 
     evaluations: int
     seconds: float
+    waited: NotRequired[float]
 
 
 class Summary(TypedDict):

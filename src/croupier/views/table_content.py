@@ -16,6 +16,7 @@ __all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
 MOST_IN_A_LINE = 3
+NOTICED = 0.1  # a share of the time before a run that is worth a word
 WAYS = {
     "fixed-size": "",
     "many-looks": "valid over many looks",
@@ -160,9 +161,15 @@ def pilot_line(pilot: PilotSummary) -> str:
 
     >>> pilot_line({"evaluations": 1200, "seconds": 0.5})
     '1,200 evaluations of the likelihood in 0.5 s'
+    >>> pilot_line({"evaluations": 1200, "seconds": 3.5, "waited": 3.0})
+    '1,200 evaluations of the likelihood in 0.5 s, and 3 s until the workers had started'
     """
     what = formats.count(pilot["evaluations"], "evaluation")
-    return f"{what} of the likelihood in {formats.duration(pilot['seconds'])}"
+    waited = pilot.get("waited", 0.0)
+    line = f"{what} of the likelihood in {formats.duration(pilot['seconds'] - waited)}"
+    if waited < NOTICED * pilot["seconds"]:
+        return line
+    return f"{line}, and {formats.duration(waited)} until the workers had started"
 
 
 def _notes(summary: Summary) -> list[str]:

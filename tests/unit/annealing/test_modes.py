@@ -15,7 +15,7 @@ import scipy.stats as st
 import croupier as cr
 from croupier.annealing.basins import sort_starts
 from croupier.annealing.climbs import Climbed, climb, with_peaks
-from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.clusters import fit_groups, fit_mixture
 from croupier.annealing.fitted import FittedModes
 from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import model_of
@@ -104,6 +104,36 @@ def test_a_curved_cloud_is_several_components() -> None:
     assert len(fit_mixture(points, np.full(2000, 5e-4), np.ones(2), 5.0).shares) > 2
 
 
+def test_a_polished_law_has_few_components_if_they_fit() -> None:
+    """A mode in a corner: a criterion of information splits it, but one component fits as well."""
+    model = model_of(lambda x: -50 * x.sum(axis=1), [st.uniform(0, 1)] * 3).charted()
+    rng = np.random.default_rng(7)
+    assert model.chart is not None
+    start = model.chart.to(rng.exponential(0.02, (4000, 3)))
+    walkers = Walkers(Chains(start, *model.evaluate(start)), np.full(4000, 1 / 4000))
+    many = fit_mixture(start, walkers.shares, model.spread, 8.0)
+    assert len(many.shares) > 1
+    excess, law, _ = polished(model, rng, many, walkers)
+    assert len(law.shares) == 1
+    assert excess < 0.3
+
+
+def test_a_polished_law_has_many_components_if_one_does_not_fit() -> None:
+    """A ring: the law with one component has a relative variance of 2."""
+    model = model_of(
+        lambda x: -0.5 * ((np.hypot(x[:, 0], x[:, 1]) - 3) / 0.2) ** 2, [st.uniform(-5, 10)] * 2
+    ).charted()
+    rng = np.random.default_rng(7)
+    assert model.chart is not None
+    angle, radius = rng.uniform(0, 2 * np.pi, 1000), rng.normal(3, 0.2, 1000)
+    start = model.chart.to(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]))
+    walkers = Walkers(Chains(start, *model.evaluate(start)), np.full(1000, 1e-3))
+    one = fit_groups(start, walkers.shares, model.spread, 8.0)
+    excess, law, _ = polished(model, rng, one, walkers)
+    assert len(law.shares) > 5
+    assert excess < 1
+
+
 def test_a_search_keeps_a_mode_that_has_little_mass_at_first() -> None:
     """Widths .6 and .4 in 8 dimensions: at beta = .1 the narrow one holds 6 %."""
     model = model_of(modes_at((0.3, -5, 0.6), (0.7, 5, 0.4)), box(8)).charted()
@@ -113,8 +143,12 @@ def test_a_search_keeps_a_mode_that_has_little_mass_at_first() -> None:
     assert found.log_z == pytest.approx(-8 * np.log(20), abs=0.5)
 
 
-def test_climbs_find_a_peak_that_the_law_does_not_know() -> None:
-    """Widths 1 and .3 in 8 dimensions: tempering never sees the narrow one."""
+@pytest.mark.parametrize("most", [np.inf, 150_000])
+def test_climbs_find_a_peak_that_the_law_does_not_know(most: float) -> None:
+    """Widths 1 and .3 in 8 dimensions: tempering never sees the narrow one.
+
+    Where evaluations are few, the starts must leave some for the climbs.
+    """
     model = model_of(modes_at((0.3, -5, 1.0), (0.7, 5, 0.3)), box(8)).charted()
     rng = np.random.default_rng(7)
     wide = model.chart
@@ -122,7 +156,8 @@ def test_climbs_find_a_peak_that_the_law_does_not_know() -> None:
     place = wide.to(np.full((1, 8), -5.0))
     blind = Mixture(np.ones(1), place, np.diag(np.full(8, 0.16))[None], 8.0)
     tops = Chains(place, *model.evaluate(place))
-    found = with_peaks(model, rng, blind, tops, -8 * np.log(20) + np.log(0.3))
+    found = with_peaks(model, rng, blind, tops, -8 * np.log(20) + np.log(0.3), most)
+    assert found.evaluations <= most
     at = wide.back(np.array([peak.mean for peak in found.peaks]))
     assert (np.abs(at - 5).max(axis=1) < 0.5).any()
     assert len(found.law.shares) == 1 + len(found.peaks)
@@ -166,6 +201,8 @@ def test_searches_that_disagree_warn_with_both_numbers() -> None:
     assert "-25.16 by the first and -23.97 by the second" in doubts(apart)[0]
     assert doubts(Modes((level,), law, 0.3, 9.0, (-25.16, -23.97), 100, 1000)) == []
     assert doubts(Modes((level,), law, 5.0, 9.0, (-24.1, -23.97), 100, 1000)) == []
+    assert doubts(apart, high_end=-28.0) != []
+    assert doubts(apart, high_end=-25.0) == []  # a search may say so much by chance
 
 
 def test_modes_that_were_found_by_chance_warn_if_they_hold_much() -> None:
@@ -173,7 +210,8 @@ def test_modes_that_were_found_by_chance_warn_if_they_hold_much() -> None:
     level: Any = object()
     found = Modes((level,), law, 0.3, 9.0, (-24.0, -24.0), 100, 1000)
     much, little = (Seen(3, 0, 1, 3.0, 20_000, share) for share in (0.13, 0.005))
-    assert "13% of the posterior were found by chance" in doubts(replace(found, seen=much))[0]
+    said = doubts(replace(found, seen=much))[0]
+    assert "13% of the posterior were found by chance: fewer than 40 of 20,000 points" in said
     assert doubts(replace(found, seen=little)) == []
 
 

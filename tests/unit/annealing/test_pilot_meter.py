@@ -15,12 +15,15 @@ import scipy.stats as st
 
 import croupier as cr
 from croupier.annealing.models import model_of
+from croupier.annealing.opening import Opening
 from croupier.annealing.pilot_limits import Limits
 from croupier.annealing.pilot_meter import Crew
 from croupier.annealing.pilots import explore
+from croupier.annealing.preparing import Wish, prepared
 from croupier.engines.loky import processes
 from croupier.engines.staff import Staff
 from croupier.running.settings import settings_of
+from croupier.views.table_content import pilot_line
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -203,3 +206,36 @@ def test_a_pilot_is_late_after_its_share_of_evaluations() -> None:
     explore(model, np.random.default_rng(1), most=np.inf)
     assert 450 <= meter.evaluations < 450 + 300  # at most one more call
     assert model.late()
+
+
+@pytest.mark.parametrize(("seconds", "timed"), [(60.0, False), (0.2, True)])
+def test_moves_are_timed_only_if_that_matters(seconds: float, timed: bool) -> None:
+    """In a minute, the first calls have all their chains, whatever a move takes."""
+    wish = Wish(lambda x: -8 * (x**2).sum(axis=1), [st.norm(0, 1)] * 3, limits=Limits(seconds))
+    meter = wish.limits.meter()
+    ready = prepared(wish, meter)._replace(each=1e-5)
+    before = meter.evaluations
+    opening = Opening.of(ready, wish.limits, None, meter)
+    assert (meter.evaluations > before) == timed
+    if not timed:
+        assert opening.chains(ready.arms) == 300
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_a_call_that_takes_as_long_for_few_points_as_for_many_leaves_time_for_a_search() -> None:
+    """A call takes a millisecond: by its first calls, a point would take 60 microseconds."""
+
+    def two(x: Any) -> Any:
+        time.sleep(1e-3)
+        return np.logaddexp(-50 * ((x - 0.8) ** 2).sum(axis=1), -90 * ((x + 0.8) ** 2).sum(axis=1))
+
+    result = cr.evidence(two, [st.uniform(-4, 8)] * 2, seconds=3, rtol=0.1, rng=7, progress=False)
+    assert result.details["pilot"]["searches"] > 0
+    both = np.logaddexp(np.log(np.pi / 50), np.log(np.pi / 90)) - np.log(64)
+    assert abs(result.log_value - both) < 4 * result.log_stderr
+
+
+def test_the_time_that_workers_take_to_start_is_shown() -> None:
+    line = pilot_line({"evaluations": 1200, "seconds": 3.5, "waited": 3.0})
+    assert line.endswith("in 0.5 s, and 3 s until the workers had started")
+    assert "workers" not in pilot_line({"evaluations": 1200, "seconds": 3.5, "waited": 0.1})

@@ -122,6 +122,35 @@ def test_a_light_tail_does_not_warn(name: str) -> None:
     )
 
 
+def test_a_shape_close_to_the_limit_does_not_warn_in_a_run_of_logs() -> None:
+    """Pareto draws with the shape 0.45 have a finite variance; half of the estimates are higher."""
+
+    def light(rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.log1p(rng.pareto(1 / 0.45, size))
+
+    def heavy(rng: np.random.Generator, size: int) -> np.ndarray:
+        return np.log1p(rng.pareto(1 / 0.9, size))
+
+    flagged = [
+        said(cr.estimate({"a": light}, draws=20_000, rng=seed, log=True), "infinite")
+        for seed in range(20)
+    ]
+    assert sum(flagged) <= 3
+    assert said(cr.estimate({"a": heavy}, draws=20_000, rng=7, log=True), "looks infinite")
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_an_arm_far_below_the_others_says_nothing_in_a_run_of_logs(log: bool) -> None:
+    """There it has not seen its tail, as its draws are never negative; it may not be biased."""
+    arms = {
+        "ok": lambda rng, size: rng.uniform(0.8, 1.2, size),
+        "low": lambda rng, size: rng.lognormal(-5, 1.0, size),
+    }
+    logs = {name: lambda rng, size, arm=arm: np.log(arm(rng, size)) for name, arm in arms.items()}
+    result = cr.estimate(logs if log else arms, draws=400, rng=7, log=log)
+    assert said(result, "far from the leading arm: 'low'") != log
+
+
 # -- arms that do not vary
 
 

@@ -1,0 +1,61 @@
+"""What looks wrong in a model: a likelihood in place of its log, or one with the wrong sign."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from croupier.annealing.models import Model
+from croupier.annealing.pilots import Pilot, Start
+from croupier.data.draws import Floats
+
+__all__ = ["likelihood_doubts", "pilot_doubts"]
+
+#: A number that is never negative looks like a likelihood and not like its log if more than half of
+#: the values are below this share of the largest, and if this many of them are not zero.
+_SMALL: Final = 1e-9
+_SOME: Final = 5
+
+#: Prior and data contradict each other if the log of the prior's density is lower by this where the
+#: posterior is, and by so much more for each coordinate. In one coordinate with a normal prior,
+#: these are 10 or 11 standard deviations.
+_LOWER: Final = 50.0
+_MORE: Final = 8.0
+
+#: A pilot with fewer levels did not go far.
+_LEVELS: Final = 4
+
+
+def likelihood_doubts(values: Floats) -> tuple[str, ...]:
+    """Return a warning if the values at points of the prior look like likelihoods, not like logs.
+
+    >>> x = np.linspace(-4, 4, 100)
+    >>> len(likelihood_doubts(np.exp(-50 * x**2))), len(likelihood_doubts(-50 * x**2))
+    (1, 0)
+    """
+    top = float(values.max(initial=0.0))
+    if values.min(initial=0.0) < 0 or top <= 0:
+        return ()
+    small = values < _SMALL * top
+    if small.mean() <= 0.5 or np.count_nonzero(values[small]) < _SOME:
+        return ()
+    return (
+        "log_likelihood is never negative and nearly 0 at most points of the prior: it seems to "
+        "return the likelihood itself, not its log",
+    )
+
+
+def pilot_doubts(model: Model, first: Start, pilot: Pilot) -> tuple[str, ...]:
+    """Return a warning if the posterior is where the prior has next to no mass."""
+    if len(pilot.levels) < _LEVELS:
+        return ()
+    typical = float(np.median(model.log_prior(first.points)))
+    lower = typical - float(pilot.chains.prior.max())
+    if lower < _LOWER + _MORE * model.dimensions:
+        return ()
+    return (
+        f"the posterior is where the prior's density is e^{lower:.0f} times smaller than at its "
+        "own points: either prior and data contradict each other, or the log-likelihood has the "
+        "wrong sign: it must be largest where the data fit best",
+    )
