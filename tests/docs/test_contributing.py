@@ -116,6 +116,7 @@ def fine(rng, size): return rng.normal(1.0, 0.1, size)
 """
 
 
+@pytest.mark.slow
 def test_the_table_is_killed_and_resumed_with_workers_and_has_a_report(copy: Path) -> None:
     (copy / "my_arms.py").write_text(ARMS, "utf-8")
     (copy / "run.py").write_text(KILLED, "utf-8")

@@ -93,7 +93,7 @@ def wait_for_a_worker(driver: subprocess.Popen[str]) -> None:
                     return
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [2, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_driver_that_is_killed_while_its_workers_start_leaves_no_process(
     kills: int, tmp_path: Path
 ) -> None:

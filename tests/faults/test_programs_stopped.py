@@ -66,6 +66,7 @@ def resumed(problem: Path, store: Path, draws: int) -> cr.Result:
     return cr.Result.from_dict(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_a_killed_run_of_programs_is_resumed_without_loss(problem: Path, tmp_path: Path) -> None:
     store, draws = tmp_path / "run.db", 3000
     run = started(problem, store, draws)

@@ -155,8 +155,9 @@ def engine(name: str, request: pytest.FixtureRequest) -> dict[str, Any]:
 #: Ray takes half a minute to start.
 RAY = pytest.param("ray", marks=pytest.mark.slow)
 
-ENGINES = ["2 workers", "4 workers", "threads", "forked processes", "spawned processes",
-           "dask", RAY]  # fmt: skip
+ENGINES = ["2 workers", "threads", "forked processes", "spawned processes", RAY,
+           *(pytest.param(name, marks=pytest.mark.slow) for name in ("4 workers", "dask"))
+           ]  # fmt: skip
 
 
 # -- the same bits
@@ -368,6 +369,7 @@ def test_killed_workers_of_dask_change_nothing(times: int, tmp_path: Path, bits:
     assert bits(result) == bits(undisturbed())
 
 
+@pytest.mark.slow
 def test_killed_processes_of_a_shared_pool_change_nothing(tmp_path: Path, bits: Bits) -> None:
     result = killing({"executor": spawned}, 2, tmp_path, lambda: workers_by("spawn_main"))
     assert bits(result) == bits(undisturbed())
@@ -535,6 +537,7 @@ def test_a_client_of_dask_that_is_restarted_during_a_run_changes_nothing(bits: B
     )
 
 
+@pytest.mark.slow
 def test_a_client_of_dask_that_is_closed_during_a_run_is_named() -> None:
     with cluster_with_nannies() as client:
 
@@ -749,7 +752,16 @@ def test_an_arm_that_cannot_be_loaded_is_refused_before_anything_is_drawn(
 
 
 @pytest.mark.parametrize(
-    "name", ["serial", "threads", "2 workers", "forked processes", "spawned processes"]
+    "name",
+    [
+        "serial",
+        "threads",
+        "2 workers",
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in ("forked processes", "spawned processes")
+        ),
+    ],
 )
 def test_a_run_returns_although_an_arm_has_started_a_thread_that_stays(
     name: str, bits: Bits, tmp_path: Path, request: pytest.FixtureRequest

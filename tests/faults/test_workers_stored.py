@@ -39,6 +39,7 @@ def uneven(rng: np.random.Generator, size: int) -> np.ndarray:
 ARMS = {"rough": rough, "uneven": uneven}
 
 
+@pytest.mark.slow
 def test_a_stored_run_on_workers_is_the_serial_run(tmp_path: Path, bits: Bits) -> None:
     path = tmp_path / "run.db"
     serial = cr.estimate(ARMS, draws=20_000, rng=7, width=4)

@@ -13,6 +13,7 @@ from croupier.estimates.combiners import inverse_variance, mean, pool
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
 
+@pytest.mark.slow
 def test_at_a_deadline_all_draws_are_off_by_cov_over_cost_and_finished_ones_are_not():
     """Draw by draw, one arm: E[mean] - mu = Cov(X, D)/C, and about 0 of what was finished."""
     runs, budget = 800, 10.0

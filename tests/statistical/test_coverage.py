@@ -44,6 +44,7 @@ def slack(share, runs):
     return 4 * np.sqrt(share * (1 - share) / runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", QUICK)
 def test_a_fixed_size_interval_covers_about_95_percent(family):
     runs = 300

@@ -50,7 +50,7 @@ def test_rounds_under_their_own_mixtures_are_unbiased() -> None:
     ("make", "exact", "proportions"),
     [
         (call, CALL, "learned"),
-        (two_modes, 9.25, "equal"),
+        pytest.param(two_modes, 9.25, "equal", marks=pytest.mark.slow),
         pytest.param(call, CALL, "equal", marks=pytest.mark.slow),
         pytest.param(two_modes, 9.25, "learned", marks=pytest.mark.slow),
     ],

@@ -43,6 +43,7 @@ def test_a_stop_at_a_tolerance_covers(name: str) -> None:
     assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(60)
 
 
+@pytest.mark.slow
 def test_a_budget_without_a_tolerance_covers_and_is_not_biased() -> None:
     problem, covered, off = PROBLEMS["product peak 5"], 0, []
     for seed in range(60):

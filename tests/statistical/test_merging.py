@@ -92,6 +92,7 @@ def shifted(arms, by):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_that_is_off_by_five_errors_is_found():
     found, times = 0, 50
     for time in range(times):

@@ -43,7 +43,7 @@ PROBLEMS: dict[str, tuple[dict[str, cr.Arm], np.ndarray, int]] = {
 }
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", ["coins", pytest.param("uniform", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", every_policy())
 def test_the_regret_identity_holds_for_every_policy(name: str, problem: str) -> None:
     """n^2 (MSE - V*/n) = sum_k E[T_k](V_k - V*), for the plain mean of all draws."""
@@ -153,7 +153,14 @@ SPREADS_OF_TEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spreads", SPREADS_OF_TEN, ids=str)
+@pytest.mark.parametrize(
+    "spreads",
+    [
+        *SPREADS_OF_TEN[:3],
+        *(pytest.param(each, marks=pytest.mark.slow) for each in SPREADS_OF_TEN[3:]),
+    ],
+    ids=str,
+)
 def test_the_upper_bounds_are_above_what_was_measured(spreads: tuple[float, ...]) -> None:
     distributions = [ScaledBernoulli(spread) for spread in spreads]
     for policy, bound in ((UCB1(), ucb1_bound), (UCBV(), ucbv_bound)):

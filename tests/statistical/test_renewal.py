@@ -89,6 +89,7 @@ def test_lemma_3_bounds_the_error_of_a_ratio(alone, budget):
         assert low <= np.square(d).mean() <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_lemma_5_bounds_the_squares_of_an_allocation(allocation, budget):
     values, costs, squares = allocation
@@ -104,6 +105,7 @@ def test_lemma_5_bounds_the_squares_of_an_allocation(allocation, budget):
         assert bound < 3 * measured
 
 
+@pytest.mark.slow
 def test_theorem_5_bounds_the_regret_by_its_definition(alone, allocation):
     values, costs, _ = allocation
     ours = deadline_means(values, costs, BUDGETS, default=0.0)
@@ -132,6 +134,7 @@ def test_theorem_5_bounds_the_regret_by_its_definition(alone, allocation):
     assert (found.regret <= np.array(bounds) + 4 * found.stderr).all()
 
 
+@pytest.mark.slow
 def test_regret_by_its_definition_agrees_with_the_one_from_counts(alone, allocation):
     values, costs, squares = allocation
     ours = deadline_means(values, costs, BUDGETS, default=MEAN)

@@ -60,6 +60,7 @@ def test_the_estimate_of_symmetric_strata_is_unbiased_even_of_few_draws():
     assert abs(z_score(played("normal", 1000, draws=40), 1.0)) < 4
 
 
+@pytest.mark.slow
 def test_counts_that_follow_nothing_leave_skewed_strata_unbiased():
     assert abs(z_score(played("lognormal", 400, draws=40, policy="proportional"), 1.6)) < 4
 

@@ -69,6 +69,7 @@ def test_a_compiler_in_the_first_call_is_forgotten() -> None:
     assert found.draw[0] == pytest.approx(DRAW, rel=0.1)
 
 
+@pytest.mark.slow
 def test_with_many_calls_the_mean_is_what_was_spent() -> None:
     """Costs of an arm may be random: then their mean counts, not their median."""
     costs = np.random.default_rng(7).exponential(1.0, 4000)

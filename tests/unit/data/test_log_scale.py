@@ -392,6 +392,7 @@ def test_history_has_the_estimate_of_any_time_on_both_scales():
     assert plain.log_value is plain.log_interval is None
 
 
+@pytest.mark.slow
 def test_a_stored_run_goes_on_to_the_same_bits(tmp_path):
     path = tmp_path / "run.db"
     whole = cr.estimate(FAR, draws=3000, rng=7, log=True, batch="one")

@@ -117,6 +117,7 @@ def test_an_arm_alone_has_the_loss_of_its_variance_and_cost() -> None:
     assert best.best.tolist() == [1.0] * len(best.times)
 
 
+@pytest.mark.slow
 def test_weights_by_variance_save_what_a_plain_average_loses() -> None:
     # The arms tie in cost times variance, and differ fourfold in both.
     study = replace(TINY, runs=2000, budget=200)

@@ -100,6 +100,7 @@ def test_an_index_that_cannot_be_compiled_is_named() -> None:
         cr.simulate(TWO, {"short": lambda loss: loss}, 3, 1000)
 
 
+@pytest.mark.slow
 def test_arms_of_the_users_own_with_costs() -> None:
     problem = simulator.compiled_arms(exponential_arms, [1.0, 4.0], 1.0, costs=[2.0, 2.0])
     sim = cr.simulate(problem, ["auto", Thompson(bounds=(0, 20), cost_bounds=(0, 20), clip=True)],

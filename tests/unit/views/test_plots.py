@@ -27,8 +27,16 @@ def picture(figure: Any) -> bytes:
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("arms", [1, 8, 9, 100])
-@pytest.mark.parametrize("batches", [1, 2, 400])
+@pytest.mark.parametrize(
+    ("arms", "batches"),
+    [
+        (1, 1), (9, 2), (100, 400),
+        *(
+            pytest.param(*shape, marks=pytest.mark.slow)
+            for shape in ((8, 1), (9, 1), (100, 1), (1, 2), (8, 2), (100, 2), (1, 400), (8, 400))
+        ),
+    ],
+)  # fmt: skip
 def test_runs_of_every_shape_are_drawn_without_a_warning(run: Run, arms: int, batches: int) -> None:
     figure = plot(*run(arms, batches))
     assert len(figure.axes) == 3
