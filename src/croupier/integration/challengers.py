@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -25,12 +26,16 @@ __all__ = ["FITTED", "PLAIN", "Challengers"]
 
 #: The families without anything to fit, and those that are fitted.
 PLAIN: Final = ("identity", "principal")
-FITTED: Final = ("separable", "normal", "turned")
+_TURN: Final = "turned"
+FITTED: Final = ("separable", "normal", _TURN)
+
+#: A turn shows what it is worth in nets of at least so many points.
+_TURNED: Final = 64
 
 #: A family is fitted again when the pool is this many times as large, and given up after so many
 #: failures.
 _GROWN: Final = 3
-_FAILURES: Final = {"separable": 2, "normal": 2, "turned": 4}
+_FAILURES: Final = {"separable": 2, "normal": 2, _TURN: 4}
 
 #: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
 #: count: no fit needs them.
@@ -81,9 +86,20 @@ class Challengers:
             for family in self.families
             if self._failures[family] < _FAILURES[family]
             and self._size >= _GROWN * self._fitted.get(family, 0)
-            and (family != "turned" or self._size >= POINTS_EACH * self._dimension)
+            and (family != _TURN or self._size >= POINTS_EACH * self._dimension)
         ]
         return sorted(ready, key=lambda family: self._fitted.get(family, 0))
+
+    def allows(self, family: str, size: int, leader: int, runners: Sequence[Runner]) -> bool:
+        """Tell whether the first stages of all challengers cost at most half of the leader's n.
+
+        A turn has an allowance of its own: it must not use up what the other fits need.
+        """
+        turn = family == _TURN
+        tried = [r.first for r in runners if r.family in self.families]
+        turns = [r.first for r in runners if r.family == _TURN]
+        spent = sum(turns) if turn else sum(tried) - sum(turns)
+        return 2 * (spent + size) <= leader and (not turn or size >= _TURNED)
 
     def judged(self, family: str, stays: bool) -> None:
         """Note whether the last challenger of a family stayed in the race."""
@@ -96,7 +112,7 @@ class Challengers:
 
     def fit(self, family: str, standing: Standing) -> Change | None:
         """Fit a family to the pool; None if too little is known, or nothing is gained."""
-        if family == "turned" and self._no_turn == self._size:
+        if family == _TURN and self._no_turn == self._size:
             return None
         pool = [part for part in self._pool if len(part[1])]
         if not pool:
@@ -111,7 +127,7 @@ class Challengers:
         change: Change | None
         if family == "normal":
             change = fit_normal_mixture(np.concatenate([m.normal for m in moved]), size, jac)
-        elif family == "turned":
+        elif family == _TURN:
             change = fit_turned(np.concatenate([m.normal for m in moved]), values, jac)
             self._no_turn = self._size if change is None else 0
         elif (rotation := _best_rotation(standing)) is not None:

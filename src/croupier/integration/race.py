@@ -43,9 +43,6 @@ __all__ = ["FIRST", "Race"]
 #: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST: Final = 16
 
-#: A turn shows what it is worth in nets of at least so many points.
-_TURNED: Final = 64
-
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
 
@@ -54,7 +51,8 @@ class Race:
     """Deals evaluations to families of nets, and takes the estimate of the leading one.
 
     The plan's settings are ``{"dimension": d, "rotation": the principal components, or None}``. Its
-    names are the families: "identity", "principal", "separable", "normal", "cubature".
+    names are the families: "identity", "principal", "separable", "normal",
+    "turned", "cubature".
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -202,20 +200,12 @@ class Race:
         return float(np.where(np.isnan(ratio), np.inf, ratio).max())
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
-        """Open a challenger, if the first stages of all of them cost at most half of the leader.
-
-        A turn has an allowance of its own: it must not use up what the other fits need.
-        """
+        """Open a challenger that is due and that the leader's points allow."""
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
         for family in self._challengers.due():
-            turn = family == "turned"
-            tried = sum(
-                r.first for r in self.runners
-                if r.family in self._challengers.families and (r.family == "turned") == turn
-            )  # fmt: skip
-            if 2 * (tried + size) > leader.n or (turn and size < _TURNED):
+            if not self._challengers.allows(family, size, leader.n, self.runners):
                 continue
             change = self._challengers.fit(family, standing)
             if change is not None:
