@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import report
 from croupier.paper import Figure3
 from croupier.paper.fig3_files import Fig3CurveRow
 
@@ -143,3 +144,25 @@ def test_twenty_runs_are_too_few(curves: Any, text: str) -> None:
         furthest.append(f"{max(of_20, key=abs):.2f}")
     assert f"is {final[0]}, {final[1]} and {final[2]} from the first twenty runs" in text
     assert f"At earlier times it reaches {furthest[0]}, {furthest[1]} and {furthest[2]}" in text
+
+
+def test_how_long_the_banks_took(figures: Any, text: str) -> None:
+    minutes = {
+        name: sum(row.draws * row.cpu_seconds for row in figure.arms) / 60
+        for name, figure in figures.items()
+    }
+    assert (
+        f"took {minutes['standardised']:.1f} minutes of CPU time for standardised features and "
+        f"{minutes['raw']:.1f} minutes for raw features" in text
+    )
+    now = {(row["features"], row["rows"]): row["kernel ns"] for row in report.read("logistic")}
+    faster = {
+        name: [
+            float(now[name, str(row.rows)]) / (1e9 * row.cpu_seconds / row.evaluations)
+            for row in figure.arms
+        ]
+        for name, figure in figures.items()
+    }
+    ends = {name: f"{min(own):.2f} to {max(own):.2f}" for name, own in faster.items()}
+    assert f"takes {ends['standardised']} of the CPU time" in text
+    assert f"{ends['raw']} of it with raw features" in text
