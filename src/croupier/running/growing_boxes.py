@@ -23,8 +23,10 @@ _ROUND: Final = 40
 #: If this many rounds in a row show no clear gain, there are no strata.
 _TRIES: Final = 2
 
-#: A gain is clear if it is this many times its standard error, and this part of the variance.
+#: A gain is clear if it is this many times its standard error, and this part of the variance. The
+#: gain of counts in proportion to the weights is tested too, and must be clearer.
 _CLEAR: Final = 2.0
+_CLEARER: Final = 2.5
 _WORTH: Final = 0.1
 
 #: The pilot ends if the next halves promise less than this part of the variance.
@@ -104,7 +106,7 @@ def grown_boxes(
         boxes = [_drawn(values, box, n, rng) for box, n in zip(boxes, counts, strict=True)]
         used += sum(counts)
         if not clear and len(boxes) > 1:
-            clear = is_gain(boxes, planned)
+            clear = is_gain(boxes, planned) or is_gain(boxes, np.ones(len(boxes)), _CLEARER)
             if not clear and number >= _TRIES:
                 break
         halved = _halved(boxes, most)
@@ -147,14 +149,16 @@ def _planned(seen: _Seen) -> Floats:
     return np.asarray(np.maximum(seen.s, _FLOOR * (seen.w @ seen.s)))
 
 
-def is_gain(boxes: Sequence[Box], planned: Floats) -> bool:
+def is_gain(boxes: Sequence[Box], planned: Floats, clear: float = _CLEAR) -> bool:
     """Tell from the fresh draws whether the boxes are clearly better than plain draws.
 
     With counts in proportion to w_k t_k, for the `planned` deviations t, n times the variance of
     the stratified mean is S sum w_k s2_k/t_k, S = sum w_k t_k; plain draws have sum w_k E_k(y -
     mu)^2. Both are means of squares of the fresh draws, which have chosen neither the boxes nor t,
     so their difference is unbiased and has a standard error. One draw that makes up most of it
-    does not convince.
+    does not convince. `clear` is how many standard errors the gain must have. With t = 1 the counts
+    are in proportion to the weights: this gain is never negative, and far less noisy where the
+    function is an indicator of something rare.
     """
     new = [box.y[len(box.y) - box.fresh :] for box in boxes]
     w = np.array([box.weight for box in boxes])
@@ -168,7 +172,7 @@ def is_gain(boxes: Sequence[Box], planned: Floats) -> bool:
         gain += weight * float((before - after).mean())
         plain += weight * float(before.mean())
         error += weight**2 * float((before - after).var(ddof=1)) / n
-    return bool(gain > _CLEAR * np.sqrt(error) and gain > _WORTH * plain)
+    return bool(gain > clear * np.sqrt(error) and gain > _WORTH * plain)
 
 
 def _halved(boxes: Sequence[Box], most: int) -> list[Box]:

@@ -27,7 +27,7 @@ PILOT: Final = 0.16
 MOST: Final = 20_000
 
 #: There is at most one box for this many pilot draws, and at most so many boxes.
-_PER_BOX: Final = 24
+_PER_BOX: Final = 16
 _BOXES: Final = 128
 
 

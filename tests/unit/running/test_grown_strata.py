@@ -71,6 +71,26 @@ def test_a_gain_must_be_clear_on_fresh_draws() -> None:
     assert not is_gain(boxes_of([0.0] * 50, [*[0.0] * 49, 1000.0]), np.array([0.1, 1.0]))  # one
 
 
+def test_a_gain_in_proportion_is_seen_where_the_planned_deviations_are_too_noisy() -> None:
+    """A few hits outside the boxes that look busy hide the gain of the planned counts."""
+    rng = np.random.default_rng(7)
+    busy, quiet = (rng.random(100) < 0.4).astype(float), np.zeros(100)
+    quiet[:3] = 1.0
+    boxes = boxes_of(quiet.tolist(), busy.tolist())
+    assert not is_gain(boxes, np.array([0.01, 1.0]))
+    assert is_gain(boxes, np.ones(2), 2.5)
+
+
+def test_an_indicator_of_a_few_percent_gets_strata() -> None:
+    """The planned counts alone showed a gain in about half of these pilots."""
+    grown = [
+        grow(lambda x: (np.square(x).sum(axis=1) < 0.45) * 1.0, [(0, 1)] * 4, 1600,
+             np.random.default_rng(seed))
+        for seed in range(8)
+    ]  # fmt: skip
+    assert sum(len(one.strata) > 1 for one in grown) >= 7
+
+
 def test_the_shares_allow_for_what_the_pilot_has_not_seen() -> None:
     left, right = boxes_of([0.0] * 98, [0.0, 2.0] * 10)
     parts = parts_of([left, right])
