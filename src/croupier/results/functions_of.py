@@ -139,7 +139,8 @@ def function_of(
 def _check_callable(function: Any, result: Result) -> None:
     """Refuse what cannot be called with one number for each component."""
     d = np.size(result.value)
-    way = "one for each component, such as " + ("lambda a: a**2" if d == 1 else "lambda a, b: a / b")
+    example = "lambda a: a**2" if d == 1 else "lambda a, b: a / b"
+    way = f"one for each component, such as {example}"
     if not callable(function):
         raise PlanError(f"of needs a function of {d} numbers, {way}; got {function!r}")
     try:

@@ -118,7 +118,8 @@ def test_an_arm_that_varies_by_rounding_alone_has_not_varied(scale):
 
 def test_a_spread_beyond_rounding_is_kept_beside_a_large_mean():
     ledger = ledger_of(1e9 + np.arange(10) / 1024)
-    assert ledger.scale.spread_of(np.sqrt(ledger.variance))[0, 0] == pytest.approx(0.00296, abs=1e-5)
+    spread = ledger.scale.spread_of(np.sqrt(ledger.variance))[0, 0]
+    assert spread == pytest.approx(0.00296, abs=1e-5)
 
 
 def test_merging_with_an_empty_ledger_changes_nothing():

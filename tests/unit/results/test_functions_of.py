@@ -130,11 +130,11 @@ def test_two_components_that_move_together_may_have_a_small_difference() -> None
 
 def test_a_function_takes_one_number_for_each_component() -> None:
     result = near(5.0, 1.0)
-    with pytest.raises(cr.PlanError, match="with 2 numbers, .*lambda a, b: a / b"):
+    with pytest.raises(cr.PlanError, match=r"with 2 numbers, .*lambda a, b: a / b"):
         result.of(lambda m: m[0] / m[1])
-    with pytest.raises(cr.PlanError, match="a function of 2 numbers.*got 'a / b'"):
+    with pytest.raises(cr.PlanError, match=r"a function of 2 numbers.*got 'a / b'"):
         result.of("a / b")  # type: ignore[arg-type]
-    with pytest.raises(cr.PlanError, match="raised IndexError.*takes 2 numbers, one for each"):
+    with pytest.raises(cr.PlanError, match=r"raised IndexError.*takes 2 numbers, one for each"):
         result.of(lambda a, b: a[0])
 
 
