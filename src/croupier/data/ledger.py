@@ -291,15 +291,18 @@ class Ledger:
             if arm not in known:
                 known[arm] = self.count.item(arm), self.moments[:, arm, 0].tolist()
             n, moments = known[arm]
-            draw = (mean, 0.0, 0.0, 0.0)
-            known[arm] = n + 1, merge_moments(n, moments, 1, draw) if n else draw
+            draw: Sums = (mean, 0.0, 0.0, 0.0)
+            if n:
+                draw = merge_moments(n, moments, 1, draw)
+                if draw[1]:  # so that the unit is known
+                    draw = without_rounding(n + 1, draw, abs(draw[0] + math.ldexp(origin, -unit)))
+            known[arm] = n + 1, draw
         self._set_draws(known)
 
     def _set_draws(self, known: dict[int, tuple[float, Any]]) -> None:
         """Set the moments of arms after single draws that cost 1 each."""
         for arm, (n, moments) in known.items():
             more = n - self.count.item(arm)
-            moments = self._unrounded(n, moments)
             self.moments[:, arm, 0] = moments
             self.count[arm] = n
             self.cost[arm] += more
