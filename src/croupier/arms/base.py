@@ -153,11 +153,12 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
     elif isinstance(arms, Arm | Set | str) or not isinstance(arms, Iterable):
-        one = isinstance(arms, Arm) or callable(arms)
-        raise PlanError(
-            f"arms must be a mapping name -> arm or a list of arms, got {arms!r}"
-            f"{'; for one arm give a list of one: [arm]' if one else ''}"
-        )
+        way = ""
+        if isinstance(arms, Arm) or callable(arms):
+            way = "; for one arm give a list of one: [arm]"
+            if getattr(arms, "__name__", "") == "<lambda>":
+                way = "; for one arm give {'name': arm}, because a lambda has no name"
+        raise PlanError(f"arms must be a mapping name -> arm or a list of arms, got {arms!r}{way}")
     else:
         pairs = [(_name_of(arm), arm) for arm in arms]
     if not pairs:

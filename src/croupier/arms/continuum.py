@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 from croupier.arms.base import Arm
 from croupier.checks import Range, count_of
 from croupier.data.draws import Draws
-from croupier.errors import ArmError, CroupierWarning, PlanError
+from croupier.errors import ArmError, CroupierWarning, PlanError, text_of
 
 __all__ = ["Continuum", "continuum"]
 
@@ -23,6 +24,9 @@ _LEVELS: Final = {1: 65, 2: 21, 3: 9, 4: 6}
 
 #: How many draws show whether a draw depends on a parameter.
 _TRIED: Final = 4
+
+#: Arguments of `estimate` that are easily given here.
+_BUDGETS: Final = ("draws", "seconds", "cost", "rtol", "atol", "rng", "workers", "store")
 
 
 @dataclass(frozen=True)
@@ -124,12 +128,30 @@ def continuum(
     many = _LEVELS[len(box)] if levels is None else count_of("levels", levels)
     if many < 2:
         raise PlanError(f"levels must be at least 2, got {levels!r}")
+    _check_parameters(draw, box)
     axes = [_axis(name, ends, many) for name, ends in box.items()]
     ranges = {name: (float(axis[0]), float(axis[-1])) for name, axis in zip(box, axes, strict=True)}
     made = Continuum(draw, ranges, tuple(itertools.product(*axes)))
     if check:
         _check(made)
     return made
+
+
+def _check_parameters(draw: Callable[..., Any], box: Mapping[str, Any]) -> None:
+    """Refuse parameters that the function does not have."""
+    try:
+        signature = inspect.signature(draw)
+    except ValueError:
+        return  # some compiled functions have none
+    try:
+        signature.bind(None, 1, **box)
+    except TypeError as error:
+        budgets = [name for name in box if name in _BUDGETS]
+        other = f"; {', '.join(budgets)} goes to cr.estimate(cr.continuum(...), ...)"
+        raise PlanError(
+            f"draw{signature} cannot be called with (rng, size, {', '.join(box)}): {error}"
+            f"{other if budgets else ''}"
+        ) from None
 
 
 def _axis(name: str, ends: Any, many: int) -> list[float | int]:
@@ -176,7 +198,15 @@ def _tried(made: Continuum, point: tuple[float | int, ...]) -> Any:
     """Return a few draws at a point, always with the same random numbers."""
     name = _name(made.box, point)
     parameters = dict(zip(made.box, point, strict=True))
-    values = made.draw(np.random.default_rng(0), _TRIED, **parameters)
+    try:
+        values = made.draw(np.random.default_rng(0), _TRIED, **parameters)
+    except Exception as error:
+        raise ArmError(
+            f"raised {type(error).__name__}: {text_of(error)}, at a corner of the box: make the "
+            "box smaller, or the draw finite there",
+            arm=name,
+            value=error,
+        ) from error
     if isinstance(values, Draws):
         values = values.values if values.log_values is None else values.log_values
     values = np.asarray(values, float)

@@ -111,6 +111,8 @@ def resume(
             raise PlanError(f"there is no store {path}: croupier run ... --store {path} makes one")
         problem, stored = read_problem(source), open_run(path)
         options = opt.without_replaced(problem.options, _unfinished(stored.status))
+        if draws is seconds is cost is None:
+            _check_unit(source, options, stored.plan.unit)
         problem = replace(problem, options={**options, **_planned(stored.plan)})
         play_and_print(source, problem, given, as_json=as_json, quiet=quiet)
 
@@ -120,6 +122,16 @@ def _unfinished(status: Status) -> dict[str, float]:
     if status.stopped not in (None, "interrupted"):
         return {}
     return {name: limit for name, limit in status.limits.items() if name != "workers"}
+
+
+def _check_unit(source: str, options: Mapping[str, Any], unit: str) -> None:
+    """Refuse the budget of a problem file if a stored run has another unit of cost."""
+    budgets = [name for name in ("seconds", "cost", "draws") if options.get(name) is not None]
+    if budgets and budgets[0] != unit:
+        raise PlanError(
+            f"the run counts {unit}, and the budget in {source} is in {budgets[0]}: "
+            f"give a larger budget with --{unit}"
+        )
 
 
 def _planned(plan: Any) -> dict[str, Any]:

@@ -14,10 +14,22 @@ import numpy as np
 from croupier.data.batch_moments import larger
 from croupier.data.draws import Floats
 
-__all__ = ["FEW", "df_of", "effective_df", "merge_moments", "variance_with_missed"]
+__all__ = [
+    "FEW",
+    "ROUNDING",
+    "df_of",
+    "effective_df",
+    "merge_moments",
+    "variance_with_missed",
+    "without_rounding",
+]
 
 #: Below this many effective degrees of freedom the normal approximation cannot be trusted.
 FEW: Final = 50.0
+
+#: Draws that differ by less than this part of their size, in the root mean square, differ by
+#: rounding errors only: 256 units in the last place.
+ROUNDING: Final = 2.0**-44
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
@@ -49,6 +61,27 @@ def merge_moments(
         + 4 * delta * (p_a * b3 - p_b * a3)
     )
     return mean_a + delta * p_b, m2, m3, m4
+
+
+def without_rounding(n: Any, moments: Iterable[Any], size: Any) -> tuple[Any, Any, Any, Any]:
+    """Return the moments of draws of this size; M2, M3 and M4 are 0 if they are rounding errors.
+
+    An arm that varies by rounding errors alone, such as ``(5.0 * w) / w``, has not varied: it may
+    not have seen its rare event yet. Its spread would otherwise pass for an error bar.
+
+    >>> without_rounding(2, (0.0, 2e-30, 0.0, 0.0), 5.0)
+    (0.0, 0.0, 0.0, 0.0)
+    >>> without_rounding(2, (0.0, 2e-20, 0.0, 0.0), 5.0)
+    (0.0, 2e-20, 0.0, 0.0)
+    """
+    mean, m2, m3, m4 = moments
+    least = n * (ROUNDING * size) ** 2
+    if isinstance(m2, np.ndarray):
+        if (flat := m2 <= least).any():
+            m2, m3, m4 = (np.where(flat, 0.0, m) for m in (m2, m3, m4))
+    elif m2 <= least:
+        m2 = m3 = m4 = 0.0
+    return mean, m2, m3, m4
 
 
 def df_of(n: Any, m2: Any, m4: Any) -> Any:

@@ -158,8 +158,31 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
         raise refuse(_wrong_shape(values, size))
     if values.ndim == 2 and values.shape[1] == 0:
         raise refuse(f"returned an array of shape {values.shape}: no component to estimate")
+    if (ends := _wrapped(values)) is not None:
+        raise refuse(
+            f"returned {values.dtype} numbers from {ends[0]} to {ends[1]}, close to both ends of "
+            "this type: integers that are too large for it come back at the other end. Compute "
+            "with floats; if the numbers are right, return them as .astype(float)",
+            ends[0],
+        )
     # In C order: the order in memory is the order of summation, and so it changes the last bits.
     return values.astype(np.float64, order="C", copy=False)
+
+
+def _wrapped(values: NDArray[Any]) -> tuple[int, int] | None:
+    """Return the smallest and the largest of integers that seem to have overflowed.
+
+    They lie in the lowest and in the highest quarter of the range of their type. Smaller types
+    than 32 bits, such as those of pictures and sounds, are often used up to their ends.
+    """
+    if values.dtype.kind not in "iu" or values.dtype.itemsize < 4 or not values.size:
+        return None
+    limits = np.iinfo(values.dtype)
+    low, high = int(values.min()), int(values.max())
+    quarter = (int(limits.max) - int(limits.min)) // 4
+    if low < limits.min + quarter and high > limits.max - quarter:
+        return low, high
+    return None
 
 
 def _masked(raw: Any) -> bool:

@@ -15,7 +15,12 @@ import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
 from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
-from croupier.data.central_moments import df_of, merge_moments, variance_with_missed
+from croupier.data.central_moments import (
+    df_of,
+    merge_moments,
+    variance_with_missed,
+    without_rounding,
+)
 from croupier.data.draws import Floats
 from croupier.data.entries import Entry
 from croupier.data.leading import leader_after, leader_of, spent_beyond
@@ -238,6 +243,7 @@ class Ledger:
             moments = self._fit(origin.item(), exponent.item(), moments[:, 0].tolist())
             if n_a:
                 moments = merge_moments(n_a, self.moments[:, arm, 0].tolist(), n_b, moments)
+            moments = self._unrounded(n, moments)
             self.moments[:, arm, 0] = moments
             self._variance[arm, 0] = moments[1] / max(n - 1, 1)
             self._df[arm, 0] = df_of(n, moments[1], moments[3])
@@ -245,6 +251,7 @@ class Ledger:
             moments = self._fit(origin, exponent, moments)
             if n_a:
                 moments = merge_moments(n_a, self.moments[:, arm], n_b, moments)
+            moments = self._unrounded(n, moments)
             self.moments[:, arm] = moments
             self._variance[arm] = moments[1] / max(n - 1, 1)
             self._df[arm] = df_of(n, moments[1], moments[3])
@@ -284,8 +291,12 @@ class Ledger:
             if arm not in known:
                 known[arm] = self.count.item(arm), self.moments[:, arm, 0].tolist()
             n, moments = known[arm]
-            draw = (mean, 0.0, 0.0, 0.0)
-            known[arm] = n + 1, merge_moments(n, moments, 1, draw) if n else draw
+            draw: Sums = (mean, 0.0, 0.0, 0.0)
+            if n:
+                draw = merge_moments(n, moments, 1, draw)
+                if draw[1]:  # so that the unit is known
+                    draw = without_rounding(n + 1, draw, abs(draw[0] + math.ldexp(origin, -unit)))
+            known[arm] = n + 1, draw
         self._set_draws(known)
 
     def _set_draws(self, known: dict[int, tuple[float, Any]]) -> None:
@@ -339,7 +350,8 @@ class Ledger:
             merged = np.array(merge_moments(n_a, self.moments, n_b, moments))
             apart = other.cost / other.count - self.cost / self.count
             cross = apart * apart * self.count * other.count / (self.count + other.count)
-        self.moments = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
+        merged = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
+        self.moments = np.array(self._unrounded(n_a + n_b, merged))
         self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
         self.pace = np.minimum(self.pace, other.pace)
         self._even &= other._even
@@ -352,6 +364,23 @@ class Ledger:
         self._variance, self._df = m2 / np.maximum(n - 1, 1), df_of(n, m2, m4)
         if self.positive:
             self._allow_for_missed()
+
+    def _unrounded(self, n: Any, moments: Any) -> Sums:
+        """Return the moments of an arm (or of all) without a spread that is only rounding.
+
+        A run of logs keeps it: its variances already allow for what an arm must have missed.
+        """
+        mean, m2, *_ = moments
+        if self.positive or self.origin is None:
+            return (*moments,)
+        if isinstance(m2, float):
+            if not m2:
+                return (*moments,)
+            at = times_two_to(self.origin.item(), -self.exponent.item())
+            return without_rounding(n, moments, abs(mean + at))
+        with np.errstate(over="ignore"):  # of components that have not varied
+            at = np.where(self.exponent == FLAT, 0.0, np.ldexp(self.origin, -self.exponent))
+        return without_rounding(n, moments, np.abs(mean + at))
 
     def _allow_for_missed(self) -> None:
         """Raise the variances of arms that have missed something: see `variance`."""

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
@@ -53,7 +53,7 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
             if isinstance(error, ArmError) and error.ticket is None:
                 # The error says what is wrong; the ticket and the name in this run are added.
                 raise error.at(batch.ticket, batch.arm) from error
-            message = f"raised {type(error).__name__}: {text_of(error)}"
+            message = f"raised {type(error).__name__}: {text_of(error)}{_way_out(error)}"
             raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error) from error
         seconds = wall() - began
         cost = seconds if clock is None else clock() - begun
@@ -61,6 +61,23 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
             _end_copy(process, batch)
         yield Chunk(size, returned, seconds, cost)
         left -= size
+
+
+#: What numpy says if a function of one number is called with an array.
+_ONE_NUMBER: Final = (
+    "arrays can be converted to Python scalars",
+    "truth value of an array with more than one element",
+)
+
+
+def _way_out(error: BaseException) -> str:
+    """Return what helps if an arm works for one draw only, else nothing."""
+    if not any(text in str(error) for text in _ONE_NUMBER):
+        return ""
+    return (
+        "; one call makes many draws: use functions of numpy that take arrays, such as np.exp, "
+        "np.where and np.maximum, or wrap an arm that makes one draw in cr.scalar"
+    )
 
 
 def _end_copy(process: int, batch: Batch) -> None:

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
+from croupier.importance.points import Points, log_mixture
 
-__all__ = ["density_warnings"]
+__all__ = ["constant_warnings", "density_warnings"]
 
 #: There is a warning beyond this many standard errors: a chance of one in two million.
 _BEYOND: Final = 5.0
@@ -20,6 +20,36 @@ _GAP: Final = 1e-3
 
 #: If p is 0 in places that no draw has shown, the mean may exceed 1 by 20/n, once in e^20 runs.
 _UNSEEN: Final = 20.0
+
+
+#: The logs of f differ by less than this if f is constant.
+_CONSTANT: Final = 1e-12
+
+
+def constant_warnings(points: Points) -> list[str]:
+    """Return a warning if f is the same number, not 0, at all points where p is not 0.
+
+    The controls then explain all differences between the draws, and the error bar is tiny. It says
+    nothing about points at which f is another number.
+
+    >>> log_p = np.array([-1.0, -2.0, -np.inf])
+    >>> ones = np.ones(3)
+    >>> points = Points(log_p, np.array([1.0, 1.0, 0.0]), log_p, np.zeros((3, 1)), ones[:, None])
+    >>> constant_warnings(points)[0][:37]
+    'f was constant, 1, at all 2 points: t'
+    """
+    inside = np.isfinite(points.log_p)
+    sign, log_p = points.sign[inside], points.log_p[inside]
+    if len(sign) < 2 or not sign.all() or (sign != sign[0]).any():
+        return []
+    log_f = points.log_size[inside] - log_p
+    if np.ptp(log_f) > _CONSTANT * max(1.0, float(np.abs(log_p).max())):
+        return []
+    f = float(sign[0] * np.exp(np.median(log_f)))
+    return [
+        f"f was constant, {f:.6g}, at all {len(sign):,} points: the error bar holds only if it is "
+        "constant everywhere; if another value is rare, add a proposal that draws it"
+    ]
 
 
 def density_warnings(

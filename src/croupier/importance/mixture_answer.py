@@ -20,7 +20,7 @@ from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance import mixture_formulas
-from croupier.importance.density_checks import density_warnings
+from croupier.importance.density_checks import constant_warnings, density_warnings
 from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
 from croupier.importance.mixture_formulas import Answer, Controlled, Mixed
 from croupier.importance.points import Normal, Points
@@ -211,6 +211,8 @@ class Weighing:
                 "every draw of f is 0" if not points.sign.any() else "no draw differs from another"
             )
             found.append(f"{what}: nothing is known about the error; add proposals, or draw more")
+        elif self._normalised and (constant := constant_warnings(seen.points)):
+            found.extend(constant)
         elif pooled.df[0] < FEW:
             found.append(
                 f"the error bar rests on {pooled.df[0]:.0f} effective degrees of freedom and may "

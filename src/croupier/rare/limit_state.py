@@ -145,7 +145,14 @@ def limit_state(g: Any, space: Space, below: float, gradient: Any = None) -> Lim
     if failed is None and many.shape[:1] == (n,) and many.ndim <= 2:
         states, vectorised = (1 if many.ndim == 1 else many.shape[1]), True
     else:
-        states, vectorised = _pointwise(g, x, many, failed), False
+        many, vectorised = _pointwise(g, x, many, failed), False
+        states = int(many.size)
+    if many.dtype == bool and not 0 < below <= 1:
+        raise PlanError(
+            "g returned True or False, and neither is below "
+            f"{below:g}: return a number that is below it where g fails. A margin that falls "
+            "towards the failure is best; np.where(fails, -1.0, 1.0) will do"
+        )
     if states < 1:
         raise PlanError("g returned an array without a limit state: return (n,) or (n, m)")
     made = LimitState(g, space, float(below), vectorised, states, gradient)
@@ -172,8 +179,8 @@ def _check_gradient(made: LimitState, z: Floats) -> None:
         ) from error
 
 
-def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception | None) -> int:
-    """Return the number of limit states of a g that takes one point."""
+def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception | None) -> Any:
+    """Return the limit states of a g that takes one point, at the first point."""
     if failed is None:
         first = f"it returned the shape {many.shape} for the points {x.shape}"
     else:
@@ -191,4 +198,4 @@ def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception 
             f"g must return a number for each point, or m numbers: {first}, and {one!r:.80} for "
             "one point"
         )
-    return int(one.size)
+    return one

@@ -80,7 +80,7 @@ class Marginals:
         for column, each in zip(z.T, self.distributions, strict=True):
             upper = column > 0
             tail = ndtr(-np.abs(column))
-            columns.append(np.where(upper, each.isf(tail), each.ppf(tail)))
+            columns.append(np.where(upper, _isf(each, tail), each.ppf(tail)))
         return np.column_stack(columns)
 
     def to_normal(self, x: Floats) -> Floats:
@@ -274,6 +274,32 @@ def space_of(over: Any) -> Space:
     if isinstance(over, Sequence) and not isinstance(over, str) and len(over):
         return _marginals(over)
     raise PlanError(f"over must be {_ACCEPTED}; got {over!r:.200}")
+
+
+def _isf(each: Any, tail: Floats) -> Floats:
+    """Return the quantiles of the upper tail.
+
+    For counts, scipy takes them from 1 - tail, which is 1 below 1e-16: they are NaN, or the
+    largest count. There, the least count whose own tail is small enough is looked for.
+    """
+    x = np.asarray(each.isf(tail), dtype=float)
+    if hasattr(each.dist, "pdf"):
+        return x
+    lost = (tail > 0) & (tail < 1e-12)
+    if not lost.any():
+        return x
+    wanted = tail[lost]
+    low = np.full(wanted.shape, float(each.isf(1e-12)) - 1)  # sf(low) is above every wanted tail
+    step = 1.0
+    while (each.sf(low + step) > wanted).any():
+        step *= 2
+    high = low + step
+    while step > 1:
+        step /= 2
+        beyond = each.sf(low + step) > wanted
+        low, high = np.where(beyond, low + step, low), np.where(beyond, high, low + step)
+    x[lost] = high
+    return x
 
 
 def _whole(value: Any) -> bool:

@@ -79,6 +79,7 @@ def _marginal(k: int, one: Any) -> Callable[[Floats], Floats]:
         raise PlanError(
             f"over[{k}] must be a pair (low, high), finite and low < high, or a distribution of "
             f"scipy.stats with one variable, got {one!r}"
+            f"{'; for one coordinate give over=[(0, 1)]' if np.ndim(one) == 0 else ''}"
         )
     return Interval(low, high)
 

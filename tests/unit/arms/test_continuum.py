@@ -133,3 +133,15 @@ def test_arms_in_an_order_lie_on_a_line() -> None:
     arms = {str(k): lambda rng, n, k=k: rng.normal(1.0, 1 + abs(k - 11), n) for k in range(16)}
     result = cr.estimate(arms, draws=5_000, policy="smooth-thompson", rng=7)
     assert result.leader in ("10", "11", "12")
+
+
+def test_what_does_not_fit_the_function_is_named_with_the_way_out() -> None:
+    def tilted(rng: np.random.Generator, size: int, tilt: float) -> Any:
+        return rng.exponential(1 / (1 - tilt), size) / (1.0 - tilt) ** 2
+
+    with pytest.raises(cr.PlanError, match=r"\(rng, size, theta\): missing .*'tilt'$"):
+        cr.continuum(tilted, theta=(0, 0.5))
+    with pytest.raises(cr.PlanError, match=r"draws goes to cr\.estimate"):
+        cr.continuum(tilted, tilt=(0, 0.5), draws=1000)  # type: ignore[arg-type]
+    with pytest.raises(cr.ArmError, match=r"arm 'tilt=1': raised ZeroDivisionError.*corner"):
+        cr.continuum(tilted, tilt=(0, 1))

@@ -146,6 +146,18 @@ def interrupt_at(ticket: int) -> Any:
     return callback
 
 
+def test_a_finished_run_is_not_resumed_with_a_budget_of_another_unit(
+    problem: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "run.db"
+    arms = {"rough": rough, "fine": fine}
+    cr.estimate(arms, seconds=60.0, atol=0.5, rng=7, store=store)
+    done = invoke("resume", store, problem)  # the file has draws = 2000
+    assert done.exit_code == 2
+    assert "counts seconds" in done.stderr
+    assert "in draws: give a larger budget with --seconds" in done.stderr.replace("\n", " ")
+
+
 def test_resume_needs_a_store(problem: Path) -> None:
     done = invoke("resume", "none.db", problem)
     assert done.exit_code == 2

@@ -378,3 +378,31 @@ def test_an_arm_is_called_for_at_most_ten_thousand_numbers_at_a_time(
     assert max(sizes) == most
     assert sum(sizes) == result.draws == 50 * most
     assert result.history.size.max() > most
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda x: (x * x).astype(np.int32),  # products beyond 2**31 come back below zero
+        lambda x: (x % 3).astype(np.uint32) - np.uint32(1),  # 0 - 1 is 2**32 - 1
+        lambda x: np.column_stack((x, x)).astype(np.int64) * 2**47,
+    ],
+)
+def test_integers_that_have_overflowed_are_refused(draw: Callable[..., Any]) -> None:
+    def arm(rng: np.random.Generator, size: int) -> Any:
+        return draw(rng.integers(0, 100_000, size))
+
+    with pytest.raises(cr.ArmError, match=r"arm 'a', ticket \d+: .*int.* both ends of .*astype"):
+        cr.estimate({"a": arm}, draws=5_000, rng=7)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "kind"),
+    [(0, 256, "u1"), (-(2**15), 2**15, "i2"), (0, 2**31, "i4"), (-(2**61), 2**61, "i8")],
+)
+def test_integers_of_any_type_are_fine_within_their_range(low: int, high: int, kind: str) -> None:
+    def arm(rng: np.random.Generator, size: int) -> Any:
+        return rng.integers(low, high, size).astype(kind)
+
+    result = cr.estimate({"a": arm}, draws=5_000, rng=7)
+    assert abs(result.value - (low + high) / 2) < 4 * result.stderr

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import croupier as cr
 from croupier.data.batch_moments import Tally
+from croupier.data.central_moments import ROUNDING
 from croupier.data.draws import Batch, Draws
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
@@ -40,7 +41,10 @@ def exact_moments(values):
 
 
 def assert_exact(ledger, values, first=None):
-    """Errors below 1e-10 of D for the mean and of n D^r for M_r, D = max |draw - first draw|."""
+    """Errors below 1e-10 of D for the mean and of n D^r for M_r, D = max |draw - first draw|.
+
+    A spread of s = `ROUNDING` times the largest draw counts as rounding, and may be left out.
+    """
     n = len(values)
     assert ledger.count[0] == n
     first = Fraction(float(values[0] if first is None else first))
@@ -51,8 +55,10 @@ def assert_exact(ledger, values, first=None):
     got = [origin + rows[0] * unit] + [rows[r - 1] * unit**r for r in (2, 3, 4)]
     exact = exact_moments(values)
     assert abs(got[0] - exact[0]) <= farthest * Fraction(1, 10**10)
+    s = Fraction(ROUNDING) * max(abs(Fraction(float(v))) for v in values)
     for r in (2, 3, 4):
         bound = n * farthest**r * Fraction(1, 10**10)
+        bound += 6 * n * s**2 * (farthest + n * s) ** (r - 2)
         assert abs(got[r - 1] - exact[r - 1]) <= bound, f"M{r}"
 
 
@@ -85,6 +91,39 @@ def test_merging_in_any_order_equals_exact_moments(parts, shift, scale, random, 
         random.shuffle(ledgers)
         ledgers[0].merge(ledgers.pop())
     assert_exact(ledgers[0], everything, first)
+
+
+@pytest.mark.parametrize("scale", [0, 600, -600])
+def test_an_arm_that_varies_by_rounding_alone_has_not_varied(scale):
+    rng = np.random.default_rng(1)
+    w = rng.uniform(0.1, 3.0, 4000)
+    rounded = np.ldexp((5.0 * w) / w, scale)
+    assert np.unique(rounded).size > 1
+    single, batches, mixed, vectors = Ledger(3), Ledger(3), Ledger(3), Ledger(3)
+    single.add_draws([0] * 100, rounded[:100].tolist())
+    mixed.add(1, outcome(np.ldexp([3.0, 7.0], scale)))  # another origin
+    for part in np.split(rounded, 40):
+        batches.add(0, outcome(part))
+        mixed.add(0, outcome(part))
+        vectors.add(0, outcome(np.column_stack((part, part + part * rng.random(len(part))))))
+    one_by_one = Ledger(3)
+    for value in rounded[:100]:
+        one_by_one.add(0, outcome([value]))
+    assert np.array_equal(single.moments, one_by_one.moments)
+    for ledger in (single, batches, mixed):
+        assert ledger.variance[0, 0] == 0
+        assert ledger.scale.value_of(ledger.mean)[0, 0] == pytest.approx(np.ldexp(5.0, scale))
+    assert (vectors.variance[0] > 0).tolist() == [False, True]
+    mixed.merge(batches)
+    assert mixed.variance[0, 0] == 0
+    mixed.add(0, outcome(np.ldexp([5.0, 6.0], scale)))  # an event: now it has
+    assert mixed.variance[0, 0] > 0
+
+
+def test_a_spread_beyond_rounding_is_kept_beside_a_large_mean():
+    ledger = ledger_of(1e9 + np.arange(10) / 1024)
+    spread = ledger.scale.spread_of(np.sqrt(ledger.variance))[0, 0]
+    assert spread == pytest.approx(0.00296, abs=1e-5)
 
 
 def test_merging_with_an_empty_ledger_changes_nothing():

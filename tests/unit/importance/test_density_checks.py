@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 from scipy import stats
 
+from croupier.importance import Family
 from croupier.importance.density_checks import density_warnings
 
 
@@ -74,3 +78,18 @@ def test_a_proposal_with_a_single_draw_says_nothing() -> None:
     assert (
         density_warnings(np.zeros(3), log_q, np.array([0, 0, 1]), ["a", "b"], normalised=True) == []
     )
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_an_integrand_that_was_constant_at_all_points_warns() -> None:
+    proposals = {"same": stats.norm(), "left": stats.norm(-1, 1)}
+
+    def survives(x: Any) -> Any:  # the mean is 1 - 3.4e-6, and no draw shows a failure
+        return x < 4.5
+
+    result = Family(stats.norm(), proposals, survives).estimate(draws=2_000, rng=7)
+    assert result.stderr < 1e-6
+    assert [text[:21] for text in result.warnings] == ["f was constant, 1, at"]
+    assert "add a proposal that draws it" in result.warnings[0]
+    varied = Family(stats.norm(), proposals, lambda x: 2.0 + (x < 1)).estimate(draws=2_000, rng=7)
+    assert varied.warnings == ()

@@ -75,3 +75,12 @@ def test_what_is_no_distribution_is_refused_with_what_is_accepted(over: Any, sai
 def test_a_correlation_that_cannot_be_is_refused(correlation: Any, said: str) -> None:
     with pytest.raises(PlanError, match=said):
         Nataf([stats.expon(), stats.lognorm(2.0)], correlation)
+
+
+@pytest.mark.parametrize("count", [stats.poisson(3), stats.binom(40, 0.1), stats.nbinom(2, 0.4)])
+def test_counts_have_quantiles_in_the_far_tail(count: Any) -> None:
+    z = np.array([7.0, 8.5, 10.0, 15.0])[:, None]
+    x = space_of([count]).to_user(z)[:, 0]
+    tail = stats.norm.sf(z[:, 0])
+    assert (count.sf(x) <= tail * (1 + 1e-9)).all()
+    assert (count.sf(x - 1) > tail * (1 - 1e-9)).all()

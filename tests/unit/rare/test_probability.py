@@ -288,3 +288,18 @@ def test_a_run_may_have_a_budget_in_seconds() -> None:
     result = cr.probability(beyond, 2, seconds=0.6, rng=7)
     assert result.stopped == "seconds"
     assert result.draws > 300
+
+
+def test_a_limit_state_that_is_true_or_false_is_refused_unless_one_of_them_fails() -> None:
+    with pytest.raises(cr.PlanError, match=r"True or False.*below 0.*np\.where\(fails"):
+        cr.probability(lambda x: x[:, 0] < 3, 2, draws=1_000, rng=7)
+    with pytest.raises(cr.PlanError, match="True or False"):
+        cr.probability(lambda x: bool(x[0] > 3), 2, draws=1_000, rng=7)
+    result = cr.probability(lambda x: x[:, 0] < 2, 2, below=0.5, draws=1_000, rng=7)
+    assert abs(result.value - stats.norm.sf(2)) < 4 * result.stderr
+
+
+@pytest.mark.filterwarnings("ignore:the budget ended the search:croupier.CroupierWarning")
+def test_a_count_may_be_a_variable_of_a_rare_event() -> None:
+    result = cr.probability(lambda x: 14.5 - x[:, 0], [stats.poisson(3)], draws=2_000, rng=1)
+    assert abs(result.value - stats.poisson.sf(14, 3)) < 4 * result.stderr

@@ -78,6 +78,66 @@ def test_what_is_not_known_is_refused_with_the_way_out() -> None:
         run().of(lambda a, b: a, confidence=1.5)
 
 
+def near(*means: float) -> cr.Result:
+    """Estimates of these means, each with a standard error of about 0.022."""
+
+    def draw(rng: np.random.Generator, size: int) -> Any:
+        return rng.normal(means, 1.0, (size, len(means)))
+
+    return cr.estimate({"one": draw}, draws=2_000, rng=1, keep_values=True)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: b / a,  # a is 0.01 ± 0.022: there is a pole within the error bar
+        lambda a, b: float(a > 0),  # a jump has no slope
+        lambda a, b: a * a,  # the slope is about 0
+        lambda a, b: np.log(a + 0.06),
+    ],
+)
+def test_a_function_that_is_not_linear_within_the_error_bars_warns(function: Any) -> None:
+    with pytest.warns(cr.CroupierWarning, match="not nearly linear .* draw more"):
+        found = near(0.01, 1.0).of(function)
+    assert "may be wrong" in found.warnings[0]
+
+
+@pytest.mark.filterwarnings("error::croupier.CroupierWarning")
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a / b,
+        lambda a, b: np.exp(a) + b**3,
+        lambda a, b: [a, 3.0],
+        lambda a, b: 7.0,
+        lambda a, b: max(a, b),
+    ],
+)
+def test_a_function_that_is_nearly_linear_does_not_warn(function: Any) -> None:
+    assert near(5.0, 1.0).of(function).warnings == ()
+
+
+def test_two_components_that_move_together_may_have_a_small_difference() -> None:
+    def draw(rng: np.random.Generator, size: int) -> Any:
+        x = rng.normal(size=size)
+        return np.column_stack((x, x + rng.normal(0.05, 0.01, size)))
+
+    result = cr.estimate({"one": draw}, draws=2_000, rng=1, keep_values=True)
+    found = result.of(lambda a, b: 1 / (b - a))  # b - a is known to 0.5 %, a and b are not
+    assert found.warnings == ()
+    assert abs(found.value - 20) < 4 * found.stderr
+
+
+def test_a_function_takes_one_number_for_each_component() -> None:
+    result = near(5.0, 1.0)
+    with pytest.raises(cr.PlanError, match=r"with 2 numbers, .*lambda a, b: a / b"):
+        result.of(lambda m: m[0] / m[1])
+    with pytest.raises(cr.PlanError, match=r"a function of 2 numbers.*got 'a / b'"):
+        result.of("a / b")  # type: ignore[arg-type]
+    with pytest.raises(cr.PlanError, match=r"raised IndexError.*takes 2 numbers, one for each"):
+        result.of(lambda a, b: a[0])
+
+
 def test_a_race_knows_the_covariance_of_its_nets(tmp_path: Any) -> None:
     def f(x: Any) -> Any:
         s = np.exp(x.sum(axis=1))

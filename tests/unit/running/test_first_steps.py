@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from pathlib import Path
@@ -268,3 +269,48 @@ def test_opening_a_finished_store_with_workers_is_quick(tmp_path: Path) -> None:
     began = time.perf_counter()
     cr.estimate({"rough": rough}, draws=500, workers=2, width=4, store=path)
     assert time.perf_counter() - began < 2.0
+
+
+def test_one_lambda_is_a_mapping_of_one() -> None:
+    with pytest.raises(cr.PlanError, match=r"give \{'name': arm\}, because a lambda has no name$"):
+        cr.estimate(lambda rng, size: rng.random(size), draws=10)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda x: math.exp(x), lambda x: max(x, 0.0), lambda x: x if x > 0 else 0.0],
+)
+def test_an_arm_of_one_number_is_told_about_arrays(draw: Any) -> None:
+    with pytest.raises(cr.ArmError, match=r"raised .*np\.maximum, or wrap .* in cr\.scalar$"):
+        cr.estimate({"a": lambda rng, size: draw(rng.normal(5.0, 0.1, size))}, draws=500, rng=7)
+
+
+def test_an_arm_that_raises_something_else_is_not() -> None:
+    def broken(rng: np.random.Generator, size: int) -> Any:
+        raise ValueError("mesh failed")
+
+    with pytest.raises(cr.ArmError, match=r"raised ValueError: mesh failed$"):
+        cr.estimate([broken], draws=500, rng=7)
+
+
+def rounded(rng: np.random.Generator, size: int) -> Any:
+    """The mean is 5.1: one in 10 000 draws is worth 1000. The others differ by rounding only."""
+    w = rng.uniform(0.1, 3.0, size)
+    return (5.0 * w) / w + 1e3 * (rng.random(size) < 1e-4)
+
+
+def noisy(rng: np.random.Generator, size: int) -> Any:
+    return rng.normal(5.1, 1.0, size)
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_errors_do_not_pass_for_an_error_bar(seed: int) -> None:
+    alone = cr.estimate([rounded], draws=2_000, rng=seed)
+    if math.isnan(alone.stderr):  # the rare event was not seen
+        assert any("no arm has varied" in text for text in alone.warnings)
+        assert alone.interval == (-math.inf, math.inf)
+    both = cr.estimate([rounded, noisy], draws=2_000, rng=seed)
+    assert abs(both.value - 5.1) < 4 * both.stderr
+    strata = cr.stratify([rounded, noisy], [0.5, 0.5], draws=2_000, rng=seed)
+    assert abs(strata.value - 5.1) < 4 * strata.stderr or strata.warnings

@@ -153,6 +153,7 @@ def test_the_same_seed_grows_the_same_strata_and_a_store_continues(tmp_path: Any
         ({"weights": [1.0]}, "without weights"),
         ({"over": [(1, 0)]}, r"over\[0\] must be a pair"),
         ({"over": [(0, math.inf)]}, "finite"),
+        ({"over": (0, 1)}, r"for one coordinate give over=\[\(0, 1\)\]$"),
         ({"over": []}, "over must be a sequence"),
         ({"draws": 100}, "at least 500"),
         ({"pilot": 6_000}, "leaves too few"),
