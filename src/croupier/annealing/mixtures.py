@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -40,6 +40,11 @@ class Mixture:
     def dimensions(self) -> int:
         """The number of coordinates."""
         return int(self.means.shape[1])
+
+    def part(self, which: Any) -> Mixture:
+        """Return the mixture of some of the components."""
+        shares = self.shares[which] / self.shares[which].sum()
+        return replace(self, shares=shares, means=self.means[which], roots=self.roots[which])
 
     def log_parts(self, points: Floats) -> Floats:
         """Return log(share x density) of every component at each of the points, (m, K)."""

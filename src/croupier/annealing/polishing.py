@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.annealing.climbs import Peak
 from croupier.annealing.clusters import fit_groups, fit_mixture
 from croupier.annealing.fitted import FREEDOM, HEAVIER, FittedModes
 from croupier.annealing.mixtures import Mixture, Pace, move
 from croupier.annealing.models import Model
+from croupier.annealing.peaks import Peak
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
