@@ -9,8 +9,6 @@ docs/benchmarks/evidence-warnings.csv. A row that is there is not run again.
 from __future__ import annotations
 
 import argparse
-import time
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -19,9 +17,8 @@ import numpy as np
 import scipy.stats as st
 from scipy.integrate import quad
 
-import croupier as cr
 from benchmarks import evidence_problems, evidence_replications, pages, report
-from benchmarks.evidence_modes import EVALUATIONS, RTOL
+from benchmarks.evidence_modes import answered
 from benchmarks.evidence_problems import Problem, mixture
 
 NAME = "evidence-warnings"
@@ -158,13 +155,8 @@ def problems() -> dict[str, tuple[str, Callable[[], Problem]]]:
 def measured(name: str, seed: int) -> dict[str, Any]:
     """Return the row of one run."""
     kind, make = problems()[name]
-    problem, cpu = make(), time.process_time()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        result = cr.evidence(
-            problem.log_likelihood, problem.prior, cost=EVALUATIONS, rtol=RTOL, rng=seed,
-            vectorised=True, progress=False,
-        )  # fmt: skip
+    problem = make()
+    result, cpu = answered(problem, seed)
     said = result.warnings
     rules = [rule for rule, text in RULES.items() if any(text in each for each in said)]
     return {
@@ -175,7 +167,7 @@ def measured(name: str, seed: int) -> dict[str, Any]:
         "claimed": f"{result.log_stderr:.5f}",
         "warned": int(bool(said)),
         "rules": "; ".join(rules),
-        "cpu s": f"{time.process_time() - cpu:.2f}",
+        "cpu s": f"{cpu:.2f}",
     }
 
 
@@ -185,16 +177,13 @@ def main() -> None:
     parser.add_argument("--problem", help="those with this in their name")
     parser.add_argument("--kind", choices=("seen", "held out"))
     options = parser.parse_args()
-    known = {tuple(row[k] for k in KEY) for row in report.read(NAME)}
-    for seed in range(options.seeds):
-        for name, (kind, _) in problems().items():
-            if (name, str(seed)) in known or options.kind not in (None, kind):
-                continue
-            if options.problem is not None and options.problem not in name:
-                continue
-            row = measured(name, seed)
-            report.write(NAME, [row], KEY)
-            print(*row.values(), sep="  ", flush=True)
+    wanted = [
+        (name, seed)
+        for seed in range(options.seeds)
+        for name, (kind, _) in problems().items()
+        if options.kind in (None, kind) and (options.problem is None or options.problem in name)
+    ]
+    report.fill(NAME, KEY, wanted, measured)
     pages.main()
 
 
