@@ -53,6 +53,7 @@ def with_component(law: Mixture, peak: Peak, beta: float, share: float) -> Mixtu
         shares=np.append((1 - share) * law.shares, share),
         means=np.concatenate([law.means, peak.mean[None]]),
         roots=np.concatenate([law.roots, peak.root[None] / math.sqrt(beta)]),
+        skews=None if law.skews is None else np.pad(law.skews, ((0, 1), (0, 0))),
     )
 
 
