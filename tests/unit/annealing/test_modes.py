@@ -68,6 +68,17 @@ def test_a_gap_in_one_of_many_coordinates_parts_two_modes() -> None:
     assert law.shares.min() == pytest.approx(0.3, abs=0.06)
 
 
+def test_few_points_show_gaps_that_their_covariances_cannot() -> None:
+    """Four modes in 30 dimensions, 90 points each: half of them are too few for a covariance."""
+    rng = np.random.default_rng(7)
+    points = rng.normal(0, 1, (360, 30))
+    points[:, :2] += 6.0 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])[np.arange(360) % 4]
+    law = fit_mixture(points, np.full(360, 1 / 360), np.ones(30), 5.0)
+    assert law.shares == pytest.approx(np.full(4, 0.25))
+    one = fit_mixture(points[::4], np.full(90, 1 / 90), np.ones(30), 5.0)
+    assert len(one.shares) == 1
+
+
 def test_a_skewed_cloud_in_many_dimensions_is_one_component() -> None:
     points = np.log(np.random.default_rng(7).standard_exponential((2000, 20)))
     assert len(fit_mixture(points, np.full(2000, 5e-4), np.ones(20), 5.0).shares) == 1
