@@ -158,9 +158,9 @@ def under_cauchy() -> Problem:
     return Problem(log_likelihood, [st.cauchy()] * 3, float(sum(np.log(one(*d)) for d in data)))
 
 
-def turned_modes() -> Problem:
+def turned_modes(number: int) -> Problem:
     """Return six normal modes with their own correlations in 6 dimensions."""
-    rng = np.random.default_rng(619)
+    rng = np.random.default_rng(number)
     logs, laws = np.log(rng.dirichlet(np.full(6, 3.0))), []
     for _ in range(6):
         root = rng.uniform(0.15, 0.5) * (np.eye(6) + 0.5 * rng.standard_normal((6, 6)))
@@ -205,9 +205,11 @@ def _mixtures(
 NOTE = ", widths to .08"
 
 #: The first held-out problems. They were looked at when the rule of modes by chance was changed.
+#: The turned modes were new, and showed that climbs ended early on narrow ridges.
 LOOKED_AT: dict[str, Callable[[], Problem]] = {
     "Student's, d = 4": students,
     "banana, d = 3": banana,
+    "six turned modes, d = 6": partial(turned_modes, 619),
     **_mixtures([(10, 4, 7)], 0.2, 0.6),
     **_mixtures([(4, 6, 7)], 0.08, 0.8, NOTE),
 }
@@ -228,7 +230,7 @@ NEW: dict[str, Callable[[], Problem]] = {
     "two bananas, d = 4": bananas,
     "corner, d = 6": corner,
     "normal data, Cauchy priors, d = 3": under_cauchy,
-    "six turned modes, d = 6": turned_modes,
+    "six turned modes, d = 6, number 620": partial(turned_modes, 620),
 }
 
 

@@ -17,6 +17,7 @@ from croupier.annealing.basins import explained, risen, sorting_price
 from croupier.annealing.climbs import Known, climb, climb_price
 from croupier.annealing.landscapes import Landscape, far_coordinates, parabolas
 from croupier.annealing.models import Model
+from croupier.annealing.peaks import shape_of, shape_price
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
@@ -201,4 +202,24 @@ def _followed(
     tried[strays] = True
     ends = chains.rows(strays)
     known.count += climb(model, rng, ends)
-    return tried, known.join(model, rng, ends, most)
+    new = known.join(model, rng, ends, most)
+    return tried, new or _went_on(model, rng, known, ends, most)
+
+
+def _went_on(
+    model: Model, rng: np.random.Generator, known: Known, ends: Chains, most: float
+) -> int:
+    """Go on from the highest end that no known peak explains; return how many peaks are new.
+
+    Climbs with equal steps in all directions end early on a narrow ridge. Chains that learn its
+    shape go further.
+    """
+    led, taken = explained(model, ends, known.tops)
+    known.count += taken
+    ends = ends.rows(led < 0)
+    if not len(ends.points) or known.count + 2 * shape_price(model.dimensions) > most:
+        return 0
+    top = int(np.argmax(ends.prior + ends.likelihood))
+    peak = shape_of(model, rng, ends, top)
+    known.count += shape_price(model.dimensions)
+    return known.join(model, rng, peak.top, most)

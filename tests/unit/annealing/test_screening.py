@@ -55,6 +55,23 @@ def test_a_model_whose_modes_are_all_known_has_no_new_ones() -> None:
     assert found.shown[0] > 0.9 * 40_000
 
 
+def test_a_narrow_ridge_is_found_where_climbs_with_equal_steps_end_early() -> None:
+    """The unknown mode is 140 times as wide in one direction as in another."""
+    d = 6
+    turn = np.linalg.qr(np.random.default_rng(1).standard_normal((d, d)))[0]
+    widths = np.array([0.005, 0.2, 0.35, 0.4, 0.6, 0.7])
+    ridge = st.multivariate_normal(np.full(d, 4.0), (turn * widths**2) @ turn.T)
+
+    def log_likelihood(x: np.ndarray) -> Any:
+        return np.logaddexp(st.norm.logpdf(x, -4, 0.6).sum(axis=1), ridge.logpdf(x)) - np.log(2)
+
+    model = model_of(log_likelihood, [st.uniform(-10, 20)] * d).charted()
+    known = knows_the_wide_one(model, 0.6)
+    screen(model, np.random.default_rng(7), known, 30_000, 1e6)
+    at = model.seen(np.array([peak.top.points[0] for peak in known.peaks]))
+    assert (np.abs(at - 4).max(axis=1) < 1.5).any()
+
+
 def test_looks_count_only_where_known_modes_explain_them() -> None:
     """A cosine in 2 dimensions has 16 peaks, and one parabola explains few points."""
     model = model_of(lambda x: 50 * np.cos(x).sum(axis=1), [st.uniform(-12.5, 25)] * 2).charted()
