@@ -35,6 +35,9 @@ KEPT: Final = 0.05
 #: The known modes explain a point if what they say is off by at most this share of the fall.
 CLOSE: Final = 0.1
 
+#: If they explain a smaller share of the first looks, more of them would show nothing.
+USELESS: Final = 0.2
+
 #: The rounds of climbs, how many of them may be in vain, and the points of each: those that are
 #: sorted, and of these the most that climb.
 ROUNDS: Final = 12
@@ -94,6 +97,10 @@ def screen(
     watched = _watched(land, first)
     explained, kept = watched.explained, watched.kept
     land, shown = _climbed(model, rng, known, land, kept, watched.shown, most)
+    if explained < USELESS * len(first.points):
+        explained = _watched(land, first).explained
+        if explained < USELESS * len(first.points):
+            return Screened(shown, explained)
     parts, left = [], number - FIRST
     while left > 0 and not model.late():
         watched = _watched(land, Looks.of(model, rng, min(BLOCK, left)))

@@ -1,4 +1,4 @@
-"""Skewed coordinates: they are inverted exactly, are densities, and fit points with one long tail."""
+"""Skewed coordinates: they are inverted, are densities, and fit points with one long tail."""
 
 from __future__ import annotations
 
