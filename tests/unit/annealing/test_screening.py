@@ -56,7 +56,7 @@ def test_a_model_whose_modes_are_all_known_has_no_new_ones() -> None:
 
 
 def test_a_narrow_ridge_is_found_where_climbs_with_equal_steps_end_early() -> None:
-    """The unknown mode is 350 times as wide in one direction as in another; climbs alone miss it."""
+    """The unknown mode is 350 times as wide in one direction as in another: climbs miss it."""
     d = 6
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((d, d)))[0]
     widths = np.array([0.002, 0.2, 0.35, 0.4, 0.6, 0.7])
