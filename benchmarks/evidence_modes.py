@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,11 +49,20 @@ class TooLongError(Exception):
     """Ends a run that takes longer than its limit."""
 
 
+def answered(problem: Problem, seed: int) -> tuple[Any, float]:
+    """Return what croupier says of a problem, quietly, and the CPU seconds that it took."""
+    cpu = time.process_time()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        result = cr.evidence(
+            problem.log_likelihood, problem.prior, cost=EVALUATIONS, rtol=RTOL, rng=seed,
+            vectorised=True, progress=False,
+        )  # fmt: skip
+    return result, time.process_time() - cpu
+
+
 def of_croupier(problem: Problem, likelihood: Any, seed: int, limit: float) -> Answer:
-    result = cr.evidence(
-        likelihood, problem.prior, cost=EVALUATIONS, rtol=RTOL, rng=seed,
-        vectorised=True, progress=False,
-    )  # fmt: skip
+    result, _ = answered(problem._replace(log_likelihood=likelihood), seed)
     return Answer(result.log_value, result.log_stderr, bool(result.warnings))
 
 
@@ -161,17 +171,14 @@ def main() -> None:
     parser.add_argument("--library", action="append", choices=LIBRARIES)
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds of a run")
     options = parser.parse_args()
-    known = {tuple(row[k] for k in KEY) for row in report.read(NAME)}
-    for seed in range(options.seeds):
-        for library in options.library or LIBRARIES:
-            for name in PROBLEMS:
-                if options.problem is not None and options.problem not in name:
-                    continue
-                if (name, library, str(seed)) in known:
-                    continue
-                row = measured(name, library, seed, options.limit)
-                report.write(NAME, [row], KEY)
-                print(*row.values(), sep="  ", flush=True)
+    wanted = [
+        (name, library, seed)
+        for seed in range(options.seeds)
+        for library in options.library or LIBRARIES
+        for name in PROBLEMS
+        if options.problem is None or options.problem in name
+    ]
+    report.fill(NAME, KEY, wanted, partial(measured, limit=options.limit))
     pages.main()
 
 

@@ -9,8 +9,6 @@ run again.
 from __future__ import annotations
 
 import argparse
-import time
-import warnings
 from collections.abc import Callable
 from itertools import product
 from typing import Any
@@ -18,9 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.stats as st
 
-import croupier as cr
 from benchmarks import pages, report
-from benchmarks.evidence_modes import EVALUATIONS, RTOL
+from benchmarks.evidence_modes import answered
 from benchmarks.evidence_problems import Problem, two
 
 NAME = "evidence-replications"
@@ -97,13 +94,8 @@ PROBLEMS: dict[str, tuple[Callable[[], Problem], int]] = {
 
 def measured(name: str, seed: int) -> dict[str, Any]:
     """Return the row of one run."""
-    problem, cpu = PROBLEMS[name][0](), time.process_time()
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        result = cr.evidence(
-            problem.log_likelihood, problem.prior, cost=EVALUATIONS, rtol=RTOL, rng=seed,
-            vectorised=True, progress=False,
-        )  # fmt: skip
+    problem = PROBLEMS[name][0]()
+    result, cpu = answered(problem, seed)
     low, high = result.log_interval
     pilot = result.details["pilot"]
     return {
@@ -115,7 +107,7 @@ def measured(name: str, seed: int) -> dict[str, Any]:
         "warned": int(bool(result.warnings)),
         "components": pilot.get("modes", 0),
         "evaluations": int(pilot["evaluations"] + result.cost),
-        "cpu s": f"{time.process_time() - cpu:.2f}",
+        "cpu s": f"{cpu:.2f}",
     }
 
 
@@ -124,16 +116,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=50, help="at most; some problems have fewer")
     parser.add_argument("--problem", help="those with this in their name")
     options = parser.parse_args()
-    known = {tuple(row[k] for k in KEY) for row in report.read(NAME)}
-    for seed in range(options.seeds):
-        for name, (_, seeds) in PROBLEMS.items():
-            if seed >= seeds or (name, str(seed)) in known:
-                continue
-            if options.problem is not None and options.problem not in name:
-                continue
-            row = measured(name, seed)
-            report.write(NAME, [row], KEY)
-            print(*row.values(), sep="  ", flush=True)
+    wanted = [
+        (name, seed)
+        for seed in range(options.seeds)
+        for name, (_, seeds) in PROBLEMS.items()
+        if seed < seeds and (options.problem is None or options.problem in name)
+    ]
+    report.fill(NAME, KEY, wanted, measured)
     pages.main()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,22 @@ def write(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> N
         table = csv.DictWriter(file, fieldnames=list(rows[0]))
         table.writeheader()
         table.writerows(kept.values())
+
+
+def fill(
+    name: str,
+    key: Sequence[str],
+    wanted: Iterable[tuple[Any, ...]],
+    measured: Callable[..., Mapping[str, Any]],
+) -> None:
+    """Measure what a benchmark's CSV lacks, and print each row; `wanted` has keys of rows."""
+    known = {tuple(row[k] for k in key) for row in read(name)}
+    for each in wanted:
+        if tuple(map(str, each)) in known:
+            continue
+        row = measured(*each)
+        write(name, [row], key)
+        print(*row.values(), sep="  ", flush=True)
 
 
 def show(title: str, rows: Sequence[Mapping[str, Any]]) -> None:

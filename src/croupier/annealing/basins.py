@@ -17,14 +17,7 @@ from croupier.annealing.models import Model
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
-__all__ = ["Sorted", "explained", "risen", "sort_starts"]
-
-#: Starts for each dimension, and the most of them.
-STARTS: Final = 1000
-MOST: Final = 20_000
-
-#: They take at most this many evaluations.
-EVALUATIONS: Final = 1_200_000
+__all__ = ["STEPS", "Sorted", "explained", "risen", "sort_starts", "sorting_price"]
 
 #: Steps along the gradient, and the starts that are moved together.
 STEPS: Final = 2
@@ -52,16 +45,18 @@ class Sorted(NamedTuple):
     evaluations: int
 
 
-def sort_starts(
-    model: Model, rng: np.random.Generator, tops: Chains, most: float = math.inf
-) -> Sorted:
-    """Sort points of the prior by the known peaks that they lead to.
+def sorting_price(dimensions: int) -> int:
+    """Return the evaluations that the sorting of a point takes.
 
-    `tops` are the known peaks. `most` is about the largest number of evaluations.
+    >>> sorting_price(20)
+    58
     """
+    return STEPS * (dimensions + 6) + _TRIED * len(_LINE)
+
+
+def sort_starts(model: Model, rng: np.random.Generator, tops: Chains, number: int) -> Sorted:
+    """Sort a number of points of the prior by the known peaks that they lead to, `tops`."""
     d = model.dimensions
-    each = STEPS * (d + 6) + _TRIED * len(_LINE)
-    number = int(min(STARTS * d, MOST, min(most, EVALUATIONS) / each))
     arrivals, count = np.zeros(len(tops.points), dtype=int), 0
     strays = []
     for size in [BLOCK] * (number // BLOCK) + [number % BLOCK] * (number % BLOCK > 0):

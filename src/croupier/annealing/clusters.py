@@ -37,6 +37,10 @@ ENOUGH: Final = 4.0
 #: their standard deviations apart: 1.3 for a normal distribution, 1.7 for a uniform one.
 APART: Final = 2.5
 
+#: A gap needs at least this many points, and each side of it five.
+GAP: Final = 40
+FIVE: Final = 5.0
+
 #: Rounds of expectation and maximisation.
 ROUNDS: Final = 8
 
@@ -144,27 +148,28 @@ def _nearest(points: Floats, others: Floats, number: int) -> Any:
 def _split(rows: Any, points: Floats, weights: Floats, spread: Floats) -> list[Any]:
     """Return the rows in one or more parts, each about normal."""
     n, d = len(rows), points.shape[1]
-    if n < 2 * ENOUGH * d + 8:
+    if n < GAP:
         return [rows]
     x, w = points[rows], weights[rows] / weights[rows].sum()
     effective = 1 / float(w @ w)
-    if effective < 2 * ENOUGH * d:
+    few = n < 2 * ENOUGH * d + 8 or effective < 2 * ENOUGH * d
+    if few and effective < GAP:
         return [rows]
     mean, root = covariance_root(x, w, effective, spread)
+    z = (x - mean) @ np.linalg.inv(root).T
+    if few:  # too few for covariances, but a line of points may show a gap
+        gap = _gap(z, w, FIVE / effective)
+        return [rows] if gap is None else _halves(rows, gap, points, weights, spread)
     one = _log_normal(x, mean, root)
     best: tuple[float, Any] = (0.0, None)
-    z = (x - mean) @ np.linalg.inv(root).T
     # Directions in which the whitened points are least normal: coordinates, and those of the
     # covariance weighted by the distance (the first axes of the fourth moments).
     fourth = (w[:, None] * (z * z).sum(axis=1, keepdims=True) * z).T @ z
     axes = np.concatenate([np.eye(d), np.linalg.eigh(fourth)[1].T])
     along = z @ axes.T
-    gap = _gap(along, w)
+    gap = _gap(along, w, LEAST)
     if gap is not None:
-        return [
-            *_split(rows[gap], points, weights, spread),
-            *_split(rows[~gap], points, weights, spread),
-        ]
+        return _halves(rows, gap, points, weights, spread)
     flat = w @ along**4 - 3 * (w @ along**2) ** 2
     price = 0.5 * (1 + d + d * (d + 1) / 2) * math.log(effective)
     for a in dict.fromkeys([*np.argsort(flat)[:2].tolist(), int(np.argmax(flat))]):
@@ -189,18 +194,20 @@ def _split(rows: Any, points: Floats, weights: Floats, spread: Floats) -> list[A
                 break
         if ok and gain > best[0]:
             best = gain, side > 0.5
-    if best[1] is None:
-        return [rows]
-    return [
-        *_split(rows[best[1]], points, weights, spread),
-        *_split(rows[~best[1]], points, weights, spread),
-    ]
+    return [rows] if best[1] is None else _halves(rows, best[1], points, weights, spread)
 
 
-def _gap(along: Floats, weights: Floats) -> Any:
+def _halves(rows: Any, side: Any, points: Floats, weights: Floats, spread: Floats) -> list[Any]:
+    """Return the parts of the rows on each side."""
+    return [*_split(rows[side], points, weights, spread),
+            *_split(rows[~side], points, weights, spread)]  # fmt: skip
+
+
+def _gap(along: Floats, weights: Floats, least: float) -> Any:
     """Return which points are on one side of the widest gap of the columns, None if none is wide.
 
-    Two means for each column (Lloyd 1982), from the two sides of its mean.
+    Two means for each column (Lloyd 1982), from the two sides of its mean. Each side has at least
+    a share of `least`.
     """
     middle, total, whole = weights @ along, weights @ along, weights @ along**2
     for _ in range(ROUNDS):
@@ -212,7 +219,7 @@ def _gap(along: Floats, weights: Floats) -> Any:
     square = weights @ (along**2 * above)
     widths = [square / share - high**2, (whole - square) / (1 - share) - low**2]
     both = np.sqrt(np.maximum(widths, 0.0)).sum(axis=0)
-    ratio = np.where(np.minimum(share, 1 - share) > LEAST, (high - low) / (both + 1e-300), 0.0)
+    ratio = np.where(np.minimum(share, 1 - share) > least, (high - low) / (both + 1e-300), 0.0)
     widest = int(np.argmax(ratio))
     return above[:, widest] if ratio[widest] > APART else None
 

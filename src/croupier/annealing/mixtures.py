@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
+from croupier.annealing.skewness import fit_skews, log_slope, skewed, straightened
 from croupier.annealing.slices import Chains, Evaluate
 from croupier.annealing.walks import accept
 from croupier.data.draws import Floats
@@ -27,7 +28,8 @@ class Mixture:
     density is that of Student's multivariate distribution in z. If the tails are `separate`, each
     coordinate of z has a Student's distribution of its own: in many dimensions, one coordinate of
     the multivariate distribution is far out only if all are, and the tails of one coordinate of
-    the posterior are missing.
+    the posterior are missing. With `skews`, one tail of a coordinate of z is longer than the other:
+    z is a skewed y, and the distribution is that of y.
     """
 
     shares: Floats  # (K,), they sum to 1
@@ -35,17 +37,42 @@ class Mixture:
     roots: Floats  # (K, d, d), lower triangular
     freedom: float
     separate: bool = False
+    skews: Floats | None = None  # (K, d), see `skewness`
 
     @property
     def dimensions(self) -> int:
         """The number of coordinates."""
         return int(self.means.shape[1])
 
+    def part(self, which: Any) -> Mixture:
+        """Return the mixture of some of the components."""
+        shares = self.shares[which] / self.shares[which].sum()
+        skews = None if self.skews is None else self.skews[which]
+        means, roots = self.means[which], self.roots[which]
+        return replace(self, shares=shares, means=means, roots=roots, skews=skews)
+
+    def skewed_like(self, points: Floats, weights: Floats) -> Mixture:
+        """Return the mixture with the skews of weighted points; the same if none is clear."""
+        straight = replace(self, skews=None)
+        member = straight.log_parts(points).argmax(axis=1)
+        skews = np.zeros(self.means.shape)
+        for k in range(len(self.shares)):
+            own = (member == k) & (weights > 0)
+            if np.count_nonzero(own) > 1:
+                z = (points[own] - self.means[k]) @ self._inverses[k]
+                skews[k] = fit_skews(z, weights[own])
+        return replace(straight, skews=skews) if skews.any() else straight
+
     def log_parts(self, points: Floats) -> Floats:
         """Return log(share x density) of every component at each of the points, (m, K)."""
         parts = np.empty((len(points), len(self.shares)))
         for k, (mean, inverse) in enumerate(zip(self.means, self._inverses, strict=True)):
-            parts[:, k] = self._peaks[k] - self._fall((points - mean) @ inverse)
+            z = (points - mean) @ inverse
+            if self.skews is None:
+                parts[:, k] = self._peaks[k] - self._fall(z)
+            else:
+                y, slope = straightened(z, self.skews[k]), log_slope(z, self.skews[k])
+                parts[:, k] = self._peaks[k] + slope - self._fall(y)
         return parts
 
     def _fall(self, z: Floats) -> Floats:
@@ -92,7 +119,8 @@ class Mixture:
         points = np.empty_like(z)
         for k in np.unique(chosen):
             rows = chosen == k
-            points[rows] = self.means[k] + z[rows] @ self.roots[k].T
+            own = z[rows] if self.skews is None else skewed(z[rows], self.skews[k])
+            points[rows] = self.means[k] + own @ self.roots[k].T
         return points
 
     def within(self, chosen: Any, points: Floats) -> Floats:
@@ -101,6 +129,8 @@ class Mixture:
         for k in np.unique(chosen):
             rows = chosen == k
             z[rows] = (points[rows] - self.means[k]) @ self._inverses[k]
+            if self.skews is not None:
+                z[rows] = straightened(z[rows], self.skews[k])
         return z
 
     @cached_property

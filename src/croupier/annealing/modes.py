@@ -14,14 +14,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.annealing.climbs import Climbed, at_level, tops_of, with_peaks
 from croupier.annealing.clusters import fit_mixture
 from croupier.annealing.fitted import HEAVIER
 from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model, search_streams
+from croupier.annealing.peak_search import Climbed, tops_of, with_peaks
+from croupier.annealing.peaks import at_level
 from croupier.annealing.pilots import LEFT
 from croupier.annealing.polishing import Walkers, polished
-from croupier.annealing.rare_modes import NOTABLE, by_chance, few
+from croupier.annealing.rare_modes import NOTABLE, RARE, by_chance, few
 from croupier.annealing.search import COST, Found, early_points, evaluations_of, search
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
@@ -45,9 +46,10 @@ SEEN: Final = 3.0
 class Seen(NamedTuple):
     """How often modes were found: by every search or by some, and by starts that climbed.
 
-    `rare` is the share of the posterior in modes that few starts led to and that not every search
-    saw. The modes of two searches are two samples of all modes: if n and m were found, and b of
-    them by both, there are about (n + 1) (m + 1)/(b + 1) - 1 (Chapman 1951).
+    `rare` is the share of the posterior in modes that fewer than `few` points of the prior showed
+    and that not every search saw; there were so many `starts` that climbed, and `looks`. The modes
+    of two searches are two samples of all modes: if n and m were found, and b of them by both,
+    there are about (n + 1) (m + 1)/(b + 1) - 1 (Chapman 1951).
     """
 
     by_all: int
@@ -56,6 +58,8 @@ class Seen(NamedTuple):
     expected: float
     starts: int
     rare: float
+    looks: int = 0
+    few: float = RARE
 
     def report(self) -> dict[str, Any]:
         """Return what a user wants to know of it, as plain data."""
@@ -66,6 +70,8 @@ class Seen(NamedTuple):
             "expected_modes": self.expected + self.by_climbs,
             "starts": self.starts,
             "unexplored_starts": unseen(max(self.starts, 1)),
+            "looks": self.looks,
+            "unexplored_looks": unseen(max(self.looks, 1)),
             "rare": self.rare,
         }
 
@@ -148,9 +154,8 @@ def doubts(modes: Modes, high_end: float = -math.inf) -> list[str]:
     if modes.seen is not None and modes.seen.rare > NOTABLE:
         said.append(
             f"modes with {modes.seen.rare:.0%} of the posterior were found by chance: fewer than "
-            f"{few(modes.seen.starts):.0f} of {modes.seen.starts:,} points of the prior lead to "
-            "each, and not every search saw them; others like them may be missing: compare several "
-            "seeds"
+            f"{modes.seen.few:.0f} of {modes.seen.looks:,} points of the prior show each, and not "
+            "every search saw them; others like them may be missing: compare several seeds"
         )
     low, high = min(modes.log_z), max(modes.log_z)
     # Where the law fits, it has the modes of both searches and of the climbs.
@@ -241,11 +246,12 @@ def seen_by(law: Mixture, found: Sequence[Found], tops: Chains, climbed: Climbed
     both, some = int(everywhere.sum()), int(there.any(axis=0).sum())
     places = np.concatenate([tops.points, *[peak.mean[None] for peak in climbed.peaks]])
     home = law.log_parts(places).argmax(axis=1)
-    arrivals = [*climbed.arrivals, *(peak.arrivals for peak in climbed.peaks)]
-    rare = by_chance(law, everywhere, np.bincount(home, arrivals, k), climbed.starts)
+    counts = [np.bincount(home, each, k) for each in (climbed.arrivals, climbed.shown)]
+    rare = by_chance(law, everywhere, np.maximum(*counts))
     expected = (n + 1) * (m + 1) / (both + 1) - 1
-    share = float(law.shares[rare].sum())
-    return Seen(both, some - both, k - some, expected, climbed.starts, share)
+    share, enough = float(law.shares[rare].sum()), few(law.dimensions)
+    starts, looks = climbed.starts, climbed.looks
+    return Seen(both, some - both, k - some, expected, starts, share, looks, enough)
 
 
 def _at_once(choose: Callable[[], float]) -> float:

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.annealing.climbs import Peak
 from croupier.annealing.clusters import fit_groups, fit_mixture
 from croupier.annealing.fitted import FREEDOM, HEAVIER, FittedModes
 from croupier.annealing.mixtures import Mixture, Pace, move
 from croupier.annealing.models import Model
+from croupier.annealing.peaks import Peak
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
@@ -49,7 +49,7 @@ WIDER: Final = 1.1
 #: Tails that are tried: degrees of freedom, and whether each coordinate has its own.
 TAILS: Final = ((HEAVIER, False), (FREEDOM, False), (HEAVIER, True), (FREEDOM, True))
 
-#: Lighter tails, or separate ones, must lower the relative variance by this factor.
+#: Lighter tails, separate or skewed ones, must lower the relative variance by this factor.
 LIGHTER: Final = 1.3
 
 
@@ -166,10 +166,14 @@ def _with_shares(law: Mixture, points: Floats, weights: Floats) -> Mixture:
 def _best_tails(
     model: Model, law: Mixture, places: Chains, shares: Floats
 ) -> tuple[float, Mixture]:
-    """Return the law with the tails of the least relative variance."""
+    """Return the law with the tails of the least relative variance, skewed if points are."""
     best = math.inf, law
-    for freedom, separate in TAILS:
-        other = replace(law, freedom=freedom, separate=separate)
+    straight = replace(law, skews=None)
+    others = [replace(straight, freedom=nu, separate=separate) for nu, separate in TAILS]
+    turned = straight.skewed_like(places.points, shares)
+    if turned.skews is not None:
+        others += [replace(turned, freedom=nu, separate=True) for nu in (HEAVIER, FREEDOM)]
+    for other in others:
         if (excess := judged(model, other, places, shares)) * LIGHTER < best[0]:
             best = excess, other
     return max(best[0], 1e-3), best[1]

@@ -10,41 +10,44 @@ from croupier.annealing.mixtures import Mixture
 
 __all__ = ["NOTABLE", "by_chance", "few"]
 
-#: A mode is rare if fewer starts than this led to it, or a smaller share of them, and not every
-#: search saw it. If rare modes hold more than the last number of the posterior, others are probably
-#: missing.
+#: A mode is rare if fewer points of the prior than this showed it, and not every search saw it. If
+#: rare modes hold more than the second number of the posterior, others are probably missing.
 RARE: Final = 10
-HARD: Final = 1 / 500
 NOTABLE: Final = 0.01
+
+#: The basin of a mode that is narrower by this factor is smaller by its d-th power, and a mode is
+#: seldom missed if so many points are expected to show it.
+NARROWER: Final = 1.1
+SEEN: Final = 3.0
 
 #: Two components are parts of one mode if the log-density falls by less between them.
 VALLEY: Final = 4.0
 
 
-def few(starts: int) -> float:
-    """Return the number of starts below which a mode is rare.
+def few(dimensions: int) -> float:
+    """Return the number of points below which a mode is rare.
 
-    More starts find rarer modes, and modes that are rarer still remain. So not only the number
-    counts, but also the share.
+    In many dimensions it is larger: a mode that is a tenth narrower would have been missed.
 
-    >>> few(3000), few(20_000)
-    (10, 40.0)
+    >>> few(8), round(few(20)), round(few(30))
+    (10, 20, 52)
     """
-    return max(RARE, HARD * starts)
+    return max(RARE, SEEN * NARROWER**dimensions)
 
 
-def by_chance(law: Mixture, everywhere: Any, arrivals: Any, starts: int) -> Any:
+def by_chance(law: Mixture, everywhere: Any, sightings: Any) -> Any:
     """Return which components are modes that were found by chance, (K,).
 
-    `everywhere` says which components every search saw, and `arrivals` how many of the `starts` led
-    to each. A component that is part of a mode with one that is not rare is not a mode of its own.
+    `everywhere` says which components every search saw, and `sightings` how many points of the
+    prior showed each. A component that is part of a mode with one that is not rare is not a mode of
+    its own.
 
     >>> roots = np.repeat(np.eye(2)[None], 3, axis=0)
     >>> law = Mixture(np.full(3, 1 / 3), np.array([[0, 0], [1, 0], [20, 0.0]]), roots, 8.0)
-    >>> by_chance(law, np.array([True, False, False]), np.array([900, 3, 3]), 906).tolist()
+    >>> by_chance(law, np.array([True, False, False]), np.array([900, 3, 3])).tolist()
     [False, False, True]
     """
-    rare = ~np.asarray(everywhere) & (np.asarray(arrivals) < few(starts))
+    rare = ~np.asarray(everywhere) & (np.asarray(sightings) < few(law.dimensions))
     return rare & ~_adjoining(law, rare)
 
 

@@ -8,6 +8,7 @@ fits a mixture to them at every level, so that points move within their own mode
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -127,7 +128,11 @@ def search(
         kept, shares = _resampled(rng, law, chains.points, weights, m)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
         moves = int(np.clip(LEVEL * (most - count) / len(kept), MOVES, MOST_MOVES))
-        level = _settled(rng, chains, beta, law, evaluate, moves, model)
+        laws = [law]
+        if law.dimensions > 1:
+            separate = replace(law, freedom=LIGHTER, separate=True)
+            laws.append(separate.skewed_like(chains.points, shares))
+        level = _settled(rng, chains, beta, laws, evaluate, moves, model)
         levels.append(level)
     return Found(tuple(levels), chains, shares, tuple(trail), count, m0)
 
@@ -182,24 +187,23 @@ def _settled(
     rng: np.random.Generator,
     chains: Chains,
     beta: float,
-    law: Mixture,
+    laws: Sequence[Mixture],
     evaluate: Any,
     most: int,
     model: Model,
 ) -> MixtureLevel:
     """Move points until they no longer depend on where they were; return the level.
 
-    There are at most `most` moves. The first moves are in turn about the law with joint and with
-    separate tails. The law whose moves go further stays.
+    There are at most `most` moves. The first moves are in turn about each of the laws. The law
+    whose moves go further stays.
     """
-    laws = [law, replace(law, freedom=LIGHTER, separate=True)] if law.dimensions > 1 else [law]
     paces = [Pace(each) for each in laws]
     for moves in range(most):
         if model.late():
             break
         if moves == TRIED * len(paces):
             paces = [max(paces, key=lambda pace: pace.mean())]
-        if len(law.shares) > 1 and moves % 3 == 2:
+        if len(laws[0].shares) > 1 and moves % 3 == 2:
             move(rng, chains, beta, evaluate, paces[0].level(beta), jump=True)
             continue
         pace = paces[moves % len(paces)]

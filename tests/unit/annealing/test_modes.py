@@ -14,12 +14,13 @@ import scipy.stats as st
 
 import croupier as cr
 from croupier.annealing.basins import sort_starts
-from croupier.annealing.climbs import Climbed, climb, with_peaks
+from croupier.annealing.climbs import climb
 from croupier.annealing.clusters import fit_groups, fit_mixture
 from croupier.annealing.fitted import FittedModes
 from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import model_of
 from croupier.annealing.modes import LEAST, Modes, Seen, doubts, searched, seen_by
+from croupier.annealing.peak_search import Climbed, with_peaks
 from croupier.annealing.pilots import explore
 from croupier.annealing.polishing import Walkers, polished
 from croupier.annealing.search import search
@@ -65,6 +66,17 @@ def test_a_gap_in_one_of_many_coordinates_parts_two_modes() -> None:
     law = fit_mixture(points, np.full(900, 1 / 900), np.ones(30), 5.0)
     assert len(law.shares) == 2
     assert law.shares.min() == pytest.approx(0.3, abs=0.06)
+
+
+def test_few_points_show_gaps_that_their_covariances_cannot() -> None:
+    """Four modes in 30 dimensions, 90 points each: half of them are too few for a covariance."""
+    rng = np.random.default_rng(7)
+    points = rng.normal(0, 1, (360, 30))
+    points[:, :2] += 6.0 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]])[np.arange(360) % 4]
+    law = fit_mixture(points, np.full(360, 1 / 360), np.ones(30), 5.0)
+    assert law.shares == pytest.approx(np.full(4, 0.25))
+    one = fit_mixture(points[::4], np.full(90, 1 / 90), np.ones(30), 5.0)
+    assert len(one.shares) == 1
 
 
 def test_a_skewed_cloud_in_many_dimensions_is_one_component() -> None:
@@ -161,7 +173,9 @@ def test_climbs_find_a_peak_that_the_law_does_not_know(most: float) -> None:
     at = wide.back(np.array([peak.mean for peak in found.peaks]))
     assert (np.abs(at - 5).max(axis=1) < 0.5).any()
     assert len(found.law.shares) == 1 + len(found.peaks)
-    assert found.arrivals.sum() + sum(peak.arrivals for peak in found.peaks) <= found.starts
+    assert len(found.arrivals) == len(found.shown) == len(found.law.shares)
+    assert found.arrivals.sum() <= found.starts
+    assert 10 < found.shown[1:].sum() < found.looks / 10  # the narrow mode has a small basin
 
 
 def test_starts_are_sorted_by_the_peak_that_they_lead_to() -> None:
@@ -169,7 +183,8 @@ def test_starts_are_sorted_by_the_peak_that_they_lead_to() -> None:
     model = model_of(modes_at((0.5, -5, 0.4), (0.5, 5, 0.4)), box(6)).charted()
     assert model.chart is not None
     place = model.chart.to(np.full((1, 6), -5.0))
-    found = sort_starts(model, np.random.default_rng(7), Chains(place, *model.evaluate(place)))
+    tops = Chains(place, *model.evaluate(place))
+    found = sort_starts(model, np.random.default_rng(7), tops, 2000)
     strays = model.chart.back(found.strays.points)
     total = found.arrivals[0] + len(strays)
     assert len(strays) == pytest.approx(total / 2, abs=4 * np.sqrt(total) / 2)
@@ -209,9 +224,9 @@ def test_modes_that_were_found_by_chance_warn_if_they_hold_much() -> None:
     law = Mixture(np.ones(1), np.zeros((1, 1)), np.ones((1, 1, 1)), 8.0)
     level: Any = object()
     found = Modes((level,), law, 0.3, 9.0, (-24.0, -24.0), 100, 1000)
-    much, little = (Seen(3, 0, 1, 3.0, 20_000, share) for share in (0.13, 0.005))
+    much, little = (Seen(3, 0, 1, 3.0, 500, share, 20_000, 20.4) for share in (0.13, 0.005))
     said = doubts(replace(found, seen=much))[0]
-    assert "13% of the posterior were found by chance: fewer than 40 of 20,000 points" in said
+    assert "13% of the posterior were found by chance: fewer than 20 of 20,000 points" in said
     assert doubts(replace(found, seen=little)) == []
 
 
@@ -222,11 +237,14 @@ def test_modes_of_two_searches_say_how_many_there_are() -> None:
     halves: Any = [SimpleNamespace(chains=SimpleNamespace(points=places[rows]))
                    for rows in ([0, 1, 2, 3], [0, 1, 2, 4])]  # fmt: skip
     tops: Any = SimpleNamespace(points=places)
-    climbed = Climbed(law, [], np.array([900, 50, 40, 3, 60]), 1053, 0)
+    arrivals, shown = np.array([900, 50, 40, 3, 6]), np.array([9000, 0, 0, 3, 60])
+    climbed = Climbed(law, [], arrivals, 999, shown, 9063, 0)
     seen = seen_by(law, halves, tops, climbed)
     assert (seen.by_all, seen.by_some) == (3, 2)
     assert seen.expected == pytest.approx(5.25)
-    assert seen.rare == pytest.approx(0.2)  # three starts, and one of the searches
+    # Three starts, three looks, and one of the searches; the last has 60 looks.
+    assert seen.rare == pytest.approx(0.2)
+    assert seen.report()["unexplored_looks"] == pytest.approx(3 / 9063)
     near = replace(law, means=np.concatenate([places[:3], [[9.0, 2.5]], places[4:]]))
     assert seen_by(near, halves, tops, climbed).rare == 0  # a part of a mode, and not a mode
 
