@@ -1,8 +1,9 @@
 """Race: the table of one integrand. Families of randomised nets race to the wanted error.
 
 A runner is R scrambled Sobol sequences under one change of variables; its nets are doubled in
-place. Batches come in stages: when a whole stage was told, the next one is planned. So the result
-does not depend on the workers or on the order of arrival.
+place, one after the other. Batches come in stages: when a whole stage was told, the next one is
+planned. So the result does not depend on the workers or on the order of arrival. A run may stop
+within a stage, when one more net is doubled.
 """
 
 from __future__ import annotations
