@@ -154,6 +154,7 @@ class Runner:
         self._take_means(known)
         blocks = self._blocks[:, : 2 * self.n // self._size]
         error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
+        self.shape = self.tail.shape()
         self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
         return True
 
