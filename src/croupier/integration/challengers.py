@@ -19,7 +19,7 @@ from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.hidden_tails import hidden
 from croupier.integration.net_arm import Segment
 from croupier.integration.point_variances import point_variances
-from croupier.integration.runner import Runner
+from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -153,6 +153,8 @@ class Challengers:
         """
         if not standing.trusted or not isinstance(change, NormalMixture):
             return True
+        if any((runner.shape > HEAVY).any() for runner in standing.runners):
+            return True  # the largest values were not seen, so their variance is not known
         at, values = self._everything()
         points = sum(part.size for part, *_ in self._pool)
         mine, theirs = (
