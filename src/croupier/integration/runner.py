@@ -15,6 +15,7 @@ from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail, extremes_of
 from croupier.integration.changes import Change
 from croupier.integration.net_errors import BLOCKS, USUAL, NetError, block_size, net_error
+from croupier.integration.uneven_nets import net_weights, uneven_error
 
 __all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
 
@@ -42,7 +43,7 @@ _USUAL_OF_REST: Final = 1.0
 
 
 class Model(NamedTuple):
-    """The variance of the mean of all nets as a function of their size: exp(c) n^-a."""
+    """The variance of the mean of all nets as a function of their mean size: exp(c) n^-a."""
 
     c: float
     a: float
@@ -55,6 +56,7 @@ class Model(NamedTuple):
 class Runner:
     """The nets of one change of variables: `n` points in each are complete.
 
+    While they are doubled, some nets are `n` points ahead of the others; `points` counts them all.
     `first` is the number of points after the first stage. `closed` means that it lost its first
     comparison and is not played any more, `full` that it can get no more points. `error`, `means`
     and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
@@ -63,10 +65,12 @@ class Runner:
 
     def __init__(self, number: int, family: str, change: Change) -> None:
         self.number, self.family, self.change = number, family, change
-        self.n = self.first = 0
+        self.n = self.first = self.points = 0
         self.closed = False
         self.means: Floats = np.empty((0, 0))
+        self.weights: Floats = np.empty(0)
         self.error: NetError
+        self._even: NetError  # when no net was ahead
         self.shape: Floats
         self._known = np.zeros(NETS_EACH, np.int64)
         self._blocks: Floats | None = None
@@ -86,9 +90,9 @@ class Runner:
         return self._blocks is not None
 
     @property
-    def points(self) -> int:
-        """The points of all nets that are complete."""
-        return self.n * NETS_EACH
+    def size(self) -> float:
+        """The mean number of points of a net."""
+        return self.points / NETS_EACH
 
     def add(self, outcome: Outcome) -> None:
         """Take the sums of the blocks of one segment, and its extreme values."""
@@ -134,10 +138,30 @@ class Runner:
         """Note that every net has its points up to `stop`."""
         assert self._blocks is not None
         self.n, self.first = stop, self.first or stop
-        self.means = self._blocks.sum(axis=1) / stop
+        self._take_means(np.full(NETS_EACH, stop))
         error = net_error(self._blocks[:, : stop // self._size], self._size, self._usual)
+        self._even = error
         self.shape = self.tail.shape()
         self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+
+    def complete_nets(self) -> bool:
+        """Use the nets that are ahead, if there is one more of them; tell whether there is."""
+        whole = self._known == 2 * self.n
+        known = np.where(whole, 2 * self.n, self.n)
+        if not self.n or known.sum() == self.points:
+            return False
+        assert self._blocks is not None
+        self._take_means(known)
+        blocks = self._blocks[:, : 2 * self.n // self._size]
+        error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
+        self.shape = self.tail.shape()
+        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        return True
+
+    def _take_means(self, known: NDArray[np.int64]) -> None:
+        assert self._blocks is not None
+        self.points, self.weights = int(known.sum()), net_weights(known.astype(float))
+        self.means = self._blocks.sum(axis=1) / known[:, None]
 
     def _unseen(self) -> Floats:
         """Return a least variance of the mean, where the values of the nets say too little.
@@ -177,8 +201,8 @@ class Runner:
 
     @property
     def mean(self) -> Floats:
-        """The mean over all nets, per component."""
-        return np.asarray(self.means.mean(axis=0))
+        """The weighted mean over all nets, per component."""
+        return np.asarray(self.weights @ self.means)
 
     @property
     def effective(self) -> float:
@@ -204,4 +228,4 @@ class Runner:
         """Return how the largest weighted variance falls with the size."""
         worst = int((weights * self.error.variance).argmax())
         V, a = weights[worst] * self.error.variance[worst], float(self.error.rate[worst])
-        return Model(math.log(max(V, 1e-300)) + a * math.log(self.n), a)
+        return Model(math.log(max(V, 1e-300)) + a * math.log(self.size), a)
