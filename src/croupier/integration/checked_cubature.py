@@ -14,7 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
+from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.panels import ORDER, Box, Panels
@@ -184,6 +186,14 @@ class CheckedCubature:
             self._failures = self._failures + 1 if runner.closed and not better else 0
 
     # -- the estimate
+
+    def seen(self) -> list[Seen]:
+        """Return the values at the nodes of the present panels, if there are some."""
+        if self.runner is None or not self._panels.nodes:
+            return []
+        nodes, weights, values = self._panels.known()
+        jac = len(nodes) * weights
+        return [Seen(self.runner.number, Moved(nodes, None, jac), values * jac[:, None], len(jac))]
 
     def _check(self, runner: Runner) -> None:
         """Give the runner the values Q + f - p at the points of the nets.

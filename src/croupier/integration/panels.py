@@ -102,7 +102,7 @@ class _Panel:
         found = values.reshape(*[ORDER[d]] * d, values.shape[1])
         for axis in range(d):
             found = np.moveaxis(np.tensordot(matrix, found, (1, axis)), 0, axis)
-        self.box, self.coefficients = box, found
+        self.box, self.coefficients, self.values = box, found, values
         self.axis = 0
         self.halves: tuple[_Panel, _Panel] | None = None
 
@@ -218,6 +218,13 @@ class Panels:
     def integral(self) -> Floats:
         """The integral of the polynomials: Gauss' rule on every panel."""
         return np.asarray(sum(panel.box.volume * panel.mean for panel in self._leaves()))
+
+    def known(self) -> tuple[Floats, Floats, Floats]:
+        """Return the nodes of all panels that were not halved, their weights and their values."""
+        leaves = self._leaves()
+        boxes = [panel.box for panel in leaves]
+        values = np.concatenate([panel.values for panel in leaves])
+        return nodes_of(boxes), gauss_weights(boxes), values
 
     def worst(self, volume: float) -> Floats:
         """Return the mean square of the last terms times the volume, per component.
