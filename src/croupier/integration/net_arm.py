@@ -82,9 +82,8 @@ class NetArm:
             "absolute": np.abs(columns).sum(axis=0),
             "squares": np.square(columns).sum(axis=0),
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
+            "jump": highest_jump(points, columns),
         }
-        if points.shape[1] == 1:
-            extra["jump"] = highest_jump(points[:, 0], columns)
         if state.kept or state.checked:
             at = np.flatnonzero(columns.any(axis=1))
             extra |= {"at": at, "values": columns[at]}

@@ -122,10 +122,10 @@ class Runner:
         low, high = extra["ends"]
         self.ends = np.array((np.minimum(self.ends[0], low), np.maximum(self.ends[1], high)))
         self.tail.add(outcome.extremes, outcome.inspected)
-        if "jump" in extra:  # the points of one line
-            stop, highest = self._jump
-            highest = highest if stop == extra["stage"][1] else np.zeros(1)
-            self._jump = extra["stage"][1], np.maximum(highest, extra["jump"])
+        stop, highest = self._jump
+        highest = highest if stop == extra["stage"][1] else np.zeros(1)
+        jump = np.asarray(extra.get("jump", 0.0))  # older stores do not have it
+        self._jump = extra["stage"][1], np.maximum(highest, jump)
 
     def take(self, values: Floats, centre: Floats, least: Floats) -> None:
         """Take the values (R, n, m) of all points of complete nets, in place of earlier ones.
@@ -178,7 +178,7 @@ class Runner:
         least = np.maximum(np.maximum(unseen / self.points, rounding), np.maximum(jump, self.least))
         assert self._blocks is not None
         blocks = self._blocks[:, : self.n // self._size] / self._size
-        equal = least_of_equal_nets(blocks, self.n, self.spread(), np.diff(self.ends, axis=0)[0])
+        equal = least_of_equal_nets(blocks, self.n, self.spread())
         return np.asarray(np.maximum(np.square(least), equal))
 
     @property
