@@ -53,13 +53,14 @@ def error_of_jump(nets: int) -> float:
     return math.sqrt(2 / ((nets + 2) * (nets + 3)))
 
 
-def highest_jump(points: Floats, values: Floats) -> Floats:
+def highest_jump(points: Floats, values: Floats, jac: Floats | None = None) -> Floats:
     """Return the largest jump that the values (n, m) at points (n, d) show, for each component.
 
     On a line it is the largest difference between neighbours. Smooth functions have differences of
     the size 1/n, so the error of such a jump, which falls like n^-2, is far below that of their
     nets, n^-3/2. In more dimensions it is the largest gap between distinct values if these are at
-    most eight, otherwise 0.
+    most eight, otherwise 0. If the values are f jac, those of f are counted, and the gap is made
+    wider as the values are.
 
     >>> u = np.array([[0.1], [0.9], [0.4], [0.6]])
     >>> highest_jump(u, np.where(u < 0.5, u, u + 7)).round(9).tolist()
@@ -70,7 +71,12 @@ def highest_jump(points: Floats, values: Floats) -> Floats:
     if points.shape[1] == 1:
         steps = np.diff(values[np.argsort(points[:, 0])], axis=0)
         return np.asarray(np.abs(steps).max(axis=0, initial=0.0))
-    return np.array([_largest_gap(column) for column in values.T])
+    if jac is None:
+        return np.array([_largest_gap(f) for f in values.T])
+    largest = np.abs(values / jac[:, None]).max(axis=0)
+    f = np.round(values / jac[:, None] / np.where(largest > 0, largest, 1.0), 12)
+    gaps = [_largest_gap(one) / max(float(np.ptp(one)), 1e-12) for one in f.T]
+    return np.asarray(gaps * np.ptp(values, axis=0))
 
 
 def _largest_gap(values: Floats) -> float:

@@ -82,7 +82,7 @@ class NetArm:
             "absolute": np.abs(columns).sum(axis=0),
             "squares": np.square(columns).sum(axis=0),
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
-            "jump": highest_jump(points, columns),
+            "jump": highest_jump(points, columns, moved.jac),
         }
         if state.kept or state.checked:
             at = np.flatnonzero(columns.any(axis=1))

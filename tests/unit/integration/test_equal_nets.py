@@ -97,6 +97,20 @@ def test_few_distinct_values_are_stairs_in_any_dimension() -> None:
     assert highest_jump(x, stairs).tolist() == [1.0]
     assert highest_jump(x, np.hstack((3 * stairs, x[:, :1]))).tolist() == [3.0, 0.0]
     assert highest_jump(x, np.ones((256, 1))).tolist() == [0.0]
+    jac = 1 + 2 * x[:, 1]  # the values of a fit: the jump is as high as the largest of them
+    assert highest_jump(x, stairs * jac[:, None] / 3, jac)[0] == pytest.approx(1.0, rel=0.05)
+    assert highest_jump(x, x[:, :1] * jac[:, None], jac).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_a_jump_next_to_the_edge_of_a_panel_is_covered(axes: int) -> None:
+    """The cubature is exact on the panels left and right of 1/2, and no net is between."""
+    for seed in range(4):
+        result = cr.integrate(
+            lambda x: (x[:, 0] < 0.5014) * 1.0, [(0, 1)] * axes, rtol=1e-3, draws=2**16, rng=seed,
+            progress=False,
+        )  # fmt: skip
+        assert abs(result.value - 0.5014) < 4 * result.stderr
 
 
 def test_a_jump_next_to_a_fraction_of_a_power_of_two_is_covered() -> None:
