@@ -16,7 +16,7 @@ from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
 from croupier.integration.directions import POINTS_EACH, fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.hidden_tails import hidden
+from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
 from croupier.integration.point_variances import point_variances
 from croupier.integration.runner import HEAVY, Runner
@@ -109,10 +109,14 @@ class Challengers:
         """Note whether the last challenger of a family stayed in the race."""
         self._failures[family] = 0 if stays else self._failures[family] + 1
 
-    def hidden_from(self, leader: Runner) -> Floats:
-        """Return what the points of the leader have not seen, according to the other families."""
-        others = [part for part in self._pool if part[0].runner != leader.number]
-        return hidden(leader.change, leader.ends, others, self._dimension)
+    def seen_by_others(self, runner: Runner) -> list[Seen]:
+        """Return the points of the pool that are not those of a runner."""
+        found = []
+        for segment, at, values in self._pool:
+            if segment.runner != runner.number:
+                moved = segment.change.move(segment.points(self._dimension)[at])
+                found.append(Seen(segment.runner, moved, values, segment.size))
+        return found
 
     def challenge(self, family: str, standing: Standing) -> Change | None:
         """Fit a family to the pool; None if too little is known, or nothing is gained."""

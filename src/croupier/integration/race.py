@@ -23,6 +23,7 @@ from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
 from croupier.integration.checked_cubature import CUBATURE, CheckedCubature
+from croupier.integration.hidden_tails import hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.nets import BITS
 from croupier.integration.panel_arm import PanelSegment
@@ -381,10 +382,14 @@ class Race:
         return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
 
     def _hidden(self) -> Floats | None:
-        """Return what the leader has not seen; None if its values are not those of f alone."""
-        if self._standing is None or self._standing.leader is self._cubature.runner:
+        """Return what the leader has not seen; for the cubature, what its nets have not seen."""
+        if self._standing is None:
             return None
-        return self._challengers.hidden_from(self._standing.leader)
+        leader, nets = self._standing.leader, self.runners[0]
+        if leader is self._cubature.runner:
+            return outlying(nets.change, nets.ends, self._challengers.seen_by_others(nets))
+        others = [*self._challengers.seen_by_others(leader), *self._cubature.seen()]
+        return hidden(leader.change, leader.ends, others)
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
