@@ -9,7 +9,7 @@ import pytest
 
 import croupier as cr
 from benchmarks.held_out_problems import held_out
-from benchmarks.low_dimension_problems import fresh
+from benchmarks.low_dimension_problems import fresh, low_dimensions
 from benchmarks.peer_problems import Problem, problems
 
 PROBLEMS = {problem.name: problem for problem in [*problems(), *held_out()]}
@@ -76,6 +76,39 @@ def test_a_heavy_tail_is_covered_or_warned_of() -> None:
         silent += off > 4 * result.stderr and not warned
     assert held >= 36  # 90 %
     assert silent == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
+def test_the_indicator_of_one_axis_has_no_silent_wrong_answer(d: int) -> None:
+    covered, silent = 0, 0
+    for seed in range(40):
+        edge = np.random.default_rng(seed).uniform(0.1, 0.9)
+        result = cr.integrate(
+            lambda x, edge=edge: (x[:, 0] < edge) * 1.0, [(0, 1)] * d, rtol=1e-3, draws=2**16,
+            rng=8000 + seed, progress=False,
+        )  # fmt: skip
+        off = abs(result.value - edge)
+        covered += off <= result.interval[1] - result.value
+        silent += off > 4 * result.stderr and not result.warnings
+    assert covered >= 34  # 85 %
+    assert silent == 0
+
+
+@pytest.mark.slow
+def test_a_spike_is_missed_silently_only_if_no_point_has_seen_it() -> None:
+    spike, smooth = next(p for p in low_dimensions() if p.name == "spike, 2 axes"), 2.0
+    for seed in range(20):
+        seen = []
+
+        def f(x: Any, seen: list[float] = seen) -> Any:
+            values = spike.f(x)
+            seen.append(float(values.max()))
+            return values
+
+        result = cr.integrate(f, [(0, 1)] * 2, rtol=1e-3, draws=2**16, rng=seed, progress=False)
+        silent = abs(result.value - spike.value) > 4 * result.stderr and not result.warnings
+        assert not silent or max(seen) < 2 * smooth  # a value above 4 has a warning
 
 
 @pytest.mark.slow

@@ -27,6 +27,9 @@ _MOST: Final = float(np.finfo(float).max)
 #: Fewer draws than this say nothing about a tail.
 _LEAST_DRAWS: Final = 100
 
+#: In a mean excess, a shape counts as at most this: at 1 the mean is infinite.
+_HEAVIEST: Final = 0.9
+
 
 def extremes_of(values: Floats) -> Floats:
     """Return the lowest and the highest draws of each component: shape (at most 128, d)."""
@@ -107,9 +110,22 @@ class Tail:
         """Return the Pareto shape of each component's heavier end; NaN if it is not known."""
         if self.inspected < _LEAST_DRAWS:
             return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
+        return self.fitted()[0]
+
+    def fitted(self) -> tuple[Floats, Floats]:
+        """Return the shape of each component's heavier end, and the mean excess of both ends.
+
+        The excess is that over the largest draw, and below the smallest: one more draw is beyond
+        the n draws so far with the chance 1/n at each end, so a mean of draws misses about
+        excess/n. It is 0 if the shape is not known.
+        """
+        if self.inspected < _LEAST_DRAWS:
+            unknown = np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
+            return unknown, np.zeros_like(unknown)
         self._mark_gaps()
         values = np.concatenate(self._parts)
-        return np.fmax(self._above(values, self._high), self._above(-values, -self._low))
+        above, below = self._above(values, self._high), self._above(-values, -self._low)
+        return np.fmax(above[0], below[0]), above[1] + below[1]
 
     def shape_of_logs(self) -> Floats:
         """Return the shape of draws from their logs, in units of the largest draw."""
@@ -119,7 +135,8 @@ class Tail:
         logs = np.concatenate(self._parts)
         top = np.maximum(logs.max(axis=0), -_MOST)
         with np.errstate(under="ignore", over="ignore"):
-            return self._above(np.exp(logs - top), np.exp(self._high - top))  # the rest is bounded
+            shape, _ = self._above(np.exp(logs - top), np.exp(self._high - top))
+        return np.asarray(shape)  # the other end is bounded
 
     def error_of_shape(self, shape: float) -> float:
         """Return the standard error of a shape k, (1 + k)/sqrt(m) for m draws of the end.
@@ -135,10 +152,13 @@ class Tail:
         return int(min(0.2 * self.inspected, 3 * math.sqrt(self.inspected), most))
 
     def _above(self, values: Floats, highest: Any) -> Floats:
-        """Return the shape of each component's upper end, complete from `highest` on."""
+        """Return the shape and the excess of each component's upper end, an array (2, d).
+
+        The draws are complete from `highest` on.
+        """
         tail = self._length(values)
         ends = zip(values.T, np.full(values.shape[1], highest), strict=True)
-        return np.array([pareto_shape(np.sort(own[own >= high])[-tail:]) for own, high in ends])
+        return np.array([_pareto(np.sort(own[own >= high])[-tail:]) for own, high in ends]).T
 
 
 def pareto_shape(largest: Floats) -> float:
@@ -152,20 +172,34 @@ def pareto_shape(largest: Floats) -> float:
     >>> round(pareto_shape((1 - quantiles) ** -0.9), 1)  # a Pareto tail with k = 0.9
     0.9
     """
+    return _pareto(largest)[0]
+
+
+def _pareto(largest: Floats) -> tuple[float, float]:
+    """Return the shape k of `pareto_shape`, and the mean excess over the largest of all.
+
+    Over the level y the mean excess of a Pareto distribution is (sigma + k y)/(1 - k) (Davison and
+    Smith, Journal of the Royal Statistical Society B 52, 1990, equation 3.1). k counts as at most
+    0.9 there. It is 0 if the shape is not known.
+    """
     x = np.sort(largest)
     x = x[1:] - x[:1]
     x = x[x > 0]
     n = len(x)
     if n < 20 or np.count_nonzero(x[1:] - x[:-1]) < 20:
-        return float("nan")
-    x = x / x[-1]  # scale-free: no power of the draws can overflow
+        return float("nan"), 0.0
+    top = float(x[-1])
+    x = x / top  # scale-free: no power of the draws can overflow
     m = 30 + math.isqrt(n)
     theta = 1 + (1 - np.sqrt(m / (np.arange(1, m + 1) - 0.5))) / (3 * x[(n + 1) // 4])
-    k = np.log1p(-theta[:, None] * x).sum(axis=1) / n
-    # As theta goes to 0, -theta/k goes to 1/mean(x): an exponential tail.
-    rate = np.divide(-theta, k, out=np.full(m, n / x.sum()), where=k != 0)
-    likelihood = n * (np.log(rate) - k - 1)
+    shapes = np.log1p(-theta[:, None] * x).sum(axis=1) / n
+    # As theta goes to 0, -theta/shape goes to 1/mean(x): an exponential tail.
+    rate = np.divide(-theta, shapes, out=np.full(m, n / x.sum()), where=shapes != 0)
+    likelihood = n * (np.log(rate) - shapes - 1)
     weight = np.exp(likelihood - likelihood.max())
     theta_hat = float(theta @ weight / weight.sum())
     shape = float(np.log1p(-theta_hat * x).sum()) / n
-    return (n * shape + 5.0) / (n + 10.0)
+    sigma = -shape / theta_hat if theta_hat else float(x.mean())
+    k = (n * shape + 5.0) / (n + 10.0)
+    excess = max(sigma + shape, 0.0) / (1 - min(k, _HEAVIEST))
+    return k, top * excess

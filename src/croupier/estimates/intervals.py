@@ -156,12 +156,12 @@ class FixedSize:
 #: How much wider an interval is because the run stops at an error that looks small, and because
 #: the estimate is the one whose error looked smallest.
 _LUCK: Final = 0.6
-_CHOSEN: Final = 0.8
+_CHOSEN: Final = 0.9
 
 
 @dataclass(frozen=True)
 class StudentNets:
-    """For the mean of the best of some groups of independent nets: t + 0.8 z/sqrt(df).
+    """For the mean of the best of some groups of independent nets: t + 0.9 z/sqrt(df).
 
     t is Student's quantile with the df of their variance. The second term allows for a choice: the
     group leads, or the run stops, where the error happens to look small. It assumes that the means

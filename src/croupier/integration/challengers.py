@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.integration.changes import Change, Identity, Rotated
+from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
 from croupier.integration.directions import POINTS_EACH, fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.hidden_tails import hidden
+from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
-from croupier.integration.runner import Runner
+from croupier.integration.point_variances import point_variances
+from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -56,11 +58,13 @@ class Challengers:
         self._most = int(np.clip(_NUMBERS // self._dimension, 2**12, _POINTS))
         self._size = 0
         self._pool: list[tuple[Segment, Ints, Floats]] = []
+        self._all: tuple[Floats, Floats, Floats, Floats] | None = None
+        self._merged = 0  # so many segments of the pool are in `_all`
         self._fitted: dict[str, int] = {}
         #: A store from before a family was added has no name for it.
         self.families: tuple[str, ...] = tuple(family for family in FITTED if family in plan.names)
         self._failures = dict.fromkeys(self.families, 0)
-        self._no_turn = 0  # the size of a pool in which no direction stood out
+        self._refused: dict[str, tuple[int, int]] = {}  # the pool and the leader, then
 
     def plain(self, family: str) -> Change:
         """Return the change of a family that is not fitted."""
@@ -105,39 +109,81 @@ class Challengers:
         """Note whether the last challenger of a family stayed in the race."""
         self._failures[family] = 0 if stays else self._failures[family] + 1
 
-    def hidden_from(self, leader: Runner) -> Floats:
-        """Return what the points of the leader have not seen, according to the other families."""
-        others = [part for part in self._pool if part[0].runner != leader.number]
-        return hidden(leader.change, leader.ends, others, self._dimension)
+    def seen_by_others(self, runner: Runner) -> list[Seen]:
+        """Return the points of the pool that are not those of a runner."""
+        found = []
+        for segment, at, values in self._pool:
+            if segment.runner != runner.number:
+                moved = segment.change.move(segment.points(self._dimension)[at])
+                found.append(Seen(segment.runner, moved, values, segment.size))
+        return found
+
+    def challenge(self, family: str, standing: Standing) -> Change | None:
+        """Fit a family to the pool; None if too little is known, or nothing is gained."""
+        asked = self._size, standing.leader.number
+        if self._refused.get(family) == asked:
+            return None
+        change = self.fit(family, standing)
+        if change is None or not self._promises(change, standing):
+            if family != "separable":  # its fit depends on more
+                self._refused[family] = asked
+            return None
+        return change
 
     def fit(self, family: str, standing: Standing) -> Change | None:
-        """Fit a family to the pool; None if too little is known, or nothing is gained."""
-        if family == _TURN and self._no_turn == self._size:
+        """Fit a family to the pool; None if too little is known."""
+        if not self._size:
             return None
-        pool = [part for part in self._pool if len(part[1])]
-        if not pool:
-            return None
-        moved = [part.change.move(part.points(self._dimension)[at]) for part, at, _ in pool]
-        jacs = [
-            np.ones(len(at)) if where.jac is None else where.jac
-            for where, (_, at, _) in zip(moved, pool, strict=True)
-        ]
-        jac, values = np.concatenate(jacs), np.concatenate([values for *_, values in pool])
+        at, values = self._everything()
+        jac = np.ones(len(values)) if at.jac is None else at.jac
         size = _size_of(values) / jac
-        change: Change | None
         if family == "normal":
-            change = fit_normal_mixture(np.concatenate([m.normal for m in moved]), size, jac)
-        elif family == _TURN:
-            change = fit_turned(np.concatenate([m.normal for m in moved]), values, jac)
-            self._no_turn = self._size if change is None else 0
-        elif (rotation := _best_rotation(standing)) is not None:
-            z = np.concatenate([m.normal for m in moved]) @ rotation
-            change = fit_separable(ndtr(z), size, jac, rotation)
-        else:
-            change = fit_separable(np.concatenate([m.cube for m in moved]), size, jac)
-        if change is not None:
-            self._fitted[family] = self._size
-        return change
+            return fit_normal_mixture(at.normal, size, jac)
+        if family == _TURN:
+            return fit_turned(at.normal, values, jac)
+        if (rotation := _best_rotation(standing)) is not None:
+            return fit_separable(ndtr(at.normal @ rotation), size, jac, rotation)
+        return fit_separable(at.cube, size, jac)
+
+    def opened(self, family: str) -> None:
+        """Note that a fit of a family is played."""
+        self._fitted[family] = self._size
+
+    def _promises(self, change: Change, standing: Standing) -> bool:
+        """Tell whether a normal mixture makes the variance of single points smaller.
+
+        Its parts are picked by a coordinate, so it is not smooth: nets gain less from it than from
+        the leader, and it wins only if single points do. The other fits may win without that.
+        """
+        if not standing.trusted or not isinstance(change, NormalMixture):
+            return True
+        if any((runner.shape > HEAVY).any() for runner in standing.runners):
+            return True  # the largest values were not seen, so their variance is not known
+        at, values = self._everything()
+        points = sum(part.size for part, *_ in self._pool)
+        mine, theirs = (
+            point_variances(one, at, values, points) for one in (change, standing.leader.change)
+        )
+        return bool((mine < theirs).any())
+
+    def _everything(self) -> tuple[Moved, Floats]:
+        """Return all points of the pool and their values.
+
+        Points take longer to make than a fit, so they are kept, as points of the cube and as normal
+        points.
+        """
+        fresh = [part for part in self._pool[self._merged :] if len(part[1])]
+        self._merged = len(self._pool)
+        parts = [] if self._all is None else [self._all]
+        for segment, at, values in fresh:
+            moved = segment.change.move(segment.points(self._dimension)[at])
+            jac = np.ones(len(at)) if moved.jac is None else moved.jac
+            parts.append((moved.cube, moved.normal, jac, values))
+        if len(parts) > 1 or self._all is None:
+            u, z, jac, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+            self._all = u, z, jac, values
+        u, z, jac, values = self._all
+        return Moved(u, z, jac), values
 
 
 def _best_rotation(standing: Standing) -> Floats | None:

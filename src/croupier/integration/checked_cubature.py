@@ -14,7 +14,10 @@ from typing import Final
 
 import numpy as np
 
+from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
+from croupier.integration.equal_nets import error_of_jump, highest_jump
+from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.panels import ORDER, Box, Panels
@@ -185,13 +188,22 @@ class CheckedCubature:
 
     # -- the estimate
 
+    def seen(self) -> list[Seen]:
+        """Return the values at the nodes of the present panels, if there are some."""
+        if self.runner is None or not self._panels.nodes:
+            return []
+        nodes, weights, values = self._panels.known()
+        jac = len(nodes) * weights
+        return [Seen(self.runner.number, Moved(nodes, None, jac), values * jac[:, None], len(jac))]
+
     def _check(self, runner: Runner) -> None:
         """Give the runner the values Q + f - p at the points of the nets.
 
         A small f - p at a few points says little about the places between them. So the standard
         error is at least what one more f - p as large as the largest would change, at least what
-        the last terms say of a panel with few points, and at least that of a smooth f under the
-        nets alone, sd(f) P^-3/2 with P points.
+        the last terms say of a panel with few points, at least that of a jump that all nets have on
+        the same side, and at least that of a smooth f under the nets alone, sd(f) P^-3/2 with P
+        points.
         """
         p = self._panels.at(self._u.reshape(-1, self._dimension)).reshape(self._f.shape)
         left, points = self._f - p, NETS_EACH * self.points
@@ -201,6 +213,10 @@ class CheckedCubature:
         least = np.maximum(smooth, np.abs(left).max(axis=(0, 1)) / points)
         few = self._panels.worst(_FEW / points)
         least = np.maximum(least, np.sqrt(few / points))
+        u, m = self._u.reshape(points, -1), self._f.shape[2]
+        jump = highest_jump(u, (left if self._dimension == 1 else self._f).reshape(points, m))
+        jump = np.maximum(jump, self._panels.highest_step())
+        least = np.maximum(least, error_of_jump(NETS_EACH) * jump / self.points)
         Q = self._panels.integral
         runner.take(Q + left, Q, np.where(spread > 0, least, 0.0))
         self._settled = not (runner.error.variance > np.square(smooth)).any()

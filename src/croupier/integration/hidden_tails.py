@@ -2,51 +2,96 @@
 
 A fit can hide a heavy tail from its own points: they are rare where f divided by their density is
 largest, so their largest value is too small, and so is their mean. The points of the other families
-are elsewhere.
+are elsewhere. A narrow peak may have no point of the leader, and one of another family.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.integration.changes import Change
-from croupier.integration.net_arm import Segment
 
-__all__ = ["hidden"]
+__all__ = ["Seen", "hidden", "outlying"]
 
-Ints: TypeAlias = NDArray[np.int64]
+#: Values that stand far out count so much, however few they are.
+_OUTLYING: Final = 0.5
 
 
-def hidden(
-    change: Change, ends: Floats, parts: Iterable[tuple[Segment, Ints, Floats]], dimension: int
-) -> Floats:
+class Seen(NamedTuple):
+    """Points of a runner and their `values` (n, m), f jac. Points where f is 0 may be left out.
+
+    `points` is the number of all points. The nodes of a cubature with the weights w are points with
+    jac = w points.
+    """
+
+    runner: int
+    moved: Moved
+    values: Floats
+    points: int
+
+
+class _Beyond(NamedTuple):
+    """What the points of one family say: sums of values beyond the ends, and of their squares.
+
+    `outlying` is the sum of those that are farther from the ends than the ends from each other.
+    """
+
+    total: Floats
+    squares: Floats
+    outlying: Floats
+    points: int
+
+
+def hidden(change: Change, ends: Floats, parts: Iterable[Seen]) -> Floats:
     """Return the part of the integral above and below all values of the leader, per component.
 
     The values of the leader are f/q, and all of them lie between `ends` (2, m). What they have not
     seen is the integral of max(f - high q, 0) + max(low q - f, 0). The points of each other family,
     with density 1/jac, give the mean of this times jac. It counts minus its standard error, so that
-    a single point does not decide, and the largest of all families counts. `parts` are segments of
-    the other families, with the values f jac that are not 0 and their numbers.
+    a single point does not decide, unless it stands far out: see `outlying`. The largest of all
+    families counts.
     """
-    low, high = ends
-    sums: dict[int, Floats] = {}
-    points: dict[int, int] = {}
-    for segment, at, values in parts:
-        key = segment.runner
-        points[key] = points.get(key, 0) + segment.size
-        moved = segment.change.move(segment.points(dimension)[at])
-        q = change.density_at(moved)[:, None]
-        if moved.jac is not None:
-            q = q * moved.jac[:, None]
-        beyond = np.maximum(values - high * q, 0.0) + np.maximum(low * q - values, 0.0)
-        both = np.array((beyond.sum(axis=0), np.square(beyond).sum(axis=0)))
-        sums[key] = sums.get(key, np.zeros_like(both)) + both
-    found = np.zeros(len(low))
-    for key, (total, squares) in sums.items():
-        found = np.maximum(found, (total - np.sqrt(squares)) / points[key])
+    found = np.zeros(ends.shape[1])
+    for one in _beyond(change, ends, parts):
+        found = np.maximum(found, (one.total - np.sqrt(one.squares)) / one.points)
+        found = np.maximum(found, _OUTLYING * one.outlying / one.points)
     return found
+
+
+def outlying(change: Change, ends: Floats, parts: Iterable[Seen]) -> Floats:
+    """Return half of the part of the integral that lies far beyond all values of the leader.
+
+    A value f/q is far beyond if it is farther from the ends than these are from each other. A
+    single such point of another family is a peak that the leader has missed, or a heavy tail. Its
+    share of the integral is known to about its own size, so half of it counts.
+    """
+    found = np.zeros(ends.shape[1])
+    for one in _beyond(change, ends, parts):
+        found = np.maximum(found, _OUTLYING * one.outlying / one.points)
+    return found
+
+
+def _beyond(change: Change, ends: Floats, parts: Iterable[Seen]) -> list[_Beyond]:
+    """Return the sums of each family."""
+    low, high = ends
+    found: dict[int, _Beyond] = {}
+    for part in parts:
+        q = change.density_at(part.moved)[:, None]
+        if part.moved.jac is not None:
+            q = q * part.moved.jac[:, None]
+        beyond = np.maximum(part.values - high * q, 0.0) + np.maximum(low * q - part.values, 0.0)
+        far = np.where(beyond > (high - low) * q, beyond, 0.0)
+        none = np.zeros(len(low))
+        before = found.get(part.runner, _Beyond(none, none, none, 0))
+        found[part.runner] = _Beyond(
+            before.total + beyond.sum(axis=0),
+            before.squares + np.square(beyond).sum(axis=0),
+            before.outlying + far.sum(axis=0),
+            before.points + part.points,
+        )
+    return list(found.values())

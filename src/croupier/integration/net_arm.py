@@ -11,6 +11,7 @@ from croupier.arms.domain import Domain
 from croupier.arms.integrand import Integrand, weighted_values
 from croupier.data.draws import Draws, Floats
 from croupier.integration.changes import Change
+from croupier.integration.equal_nets import highest_jump
 from croupier.integration.net_errors import block_size
 from croupier.integration.nets import net_points
 
@@ -71,7 +72,8 @@ class NetArm:
 
     def draw(self, rng: np.random.Generator, size: int, state: Segment) -> Draws:
         """Evaluate a segment; `extra` has the sums of the blocks of its nets."""
-        moved = state.change.move(state.points(self.domain.dimension))
+        points = state.points(self.domain.dimension)
+        moved = state.change.move(points)
         values = weighted_values(self.integrand, self.domain, moved, self.name)
         columns = values.reshape(size, -1)
         block = state.count if state.rest else min(block_size(state.stage[1]), state.count)
@@ -80,6 +82,7 @@ class NetArm:
             "absolute": np.abs(columns).sum(axis=0),
             "squares": np.square(columns).sum(axis=0),
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
+            "jump": highest_jump(points, columns, moved.jac),
         }
         if state.kept or state.checked:
             at = np.flatnonzero(columns.any(axis=1))

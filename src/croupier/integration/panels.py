@@ -30,6 +30,10 @@ _NEGLIGIBLE: Final = 0.01
 _ROUNDING: Final = 1e-14
 
 
+#: How far beside a face the panel below it is asked.
+_ASIDE: Final = 2.0**-40
+
+
 class Box(NamedTuple):
     """A part of the unit cube: axis j from at[j]/2^level[j] to (at[j] + 1)/2^level[j].
 
@@ -102,7 +106,7 @@ class _Panel:
         found = values.reshape(*[ORDER[d]] * d, values.shape[1])
         for axis in range(d):
             found = np.moveaxis(np.tensordot(matrix, found, (1, axis)), 0, axis)
-        self.box, self.coefficients = box, found
+        self.box, self.coefficients, self.values = box, found, values
         self.axis = 0
         self.halves: tuple[_Panel, _Panel] | None = None
 
@@ -219,6 +223,34 @@ class Panels:
         """The integral of the polynomials: Gauss' rule on every panel."""
         return np.asarray(sum(panel.box.volume * panel.mean for panel in self._leaves()))
 
+    def known(self) -> tuple[Floats, Floats, Floats]:
+        """Return the nodes of all panels that were not halved, their weights and their values."""
+        leaves = self._leaves()
+        boxes = [panel.box for panel in leaves]
+        values = np.concatenate([panel.values for panel in leaves])
+        return nodes_of(boxes), gauss_weights(boxes), values
+
+    def highest_step(self) -> Floats:
+        """Return the largest step of the polynomials between neighbours, at the middle of a face.
+
+        It is small where f is smooth. A jump of f may seem to be at the common face of two panels,
+        with a good polynomial on both, though it is a little beside it.
+        """
+        faces = []
+        for panel in self._leaves():
+            level, at = np.array(panel.box.level), np.array(panel.box.at)
+            for axis in range(self.dimension):
+                middle = (at + 0.5) * 0.5**level
+                middle[axis] = (at[axis] + 1) * 0.5 ** level[axis]
+                if middle[axis] < 1:
+                    faces.append((middle, axis))
+        if not faces:
+            return np.zeros_like(self._largest)
+        u = np.array([middle for middle, _ in faces])
+        aside = np.zeros_like(u)
+        aside[np.arange(len(u)), [axis for _, axis in faces]] = _ASIDE
+        return np.asarray(np.abs(self.at(u) - self.at(u - aside)).max(axis=0))
+
     def worst(self, volume: float) -> Floats:
         """Return the mean square of the last terms times the volume, per component.
 
@@ -245,6 +277,8 @@ class Panels:
         waiting = [(self._root, np.arange(len(u)))]
         while waiting:
             panel, here = waiting.pop()
+            if not len(here):
+                continue
             if panel.halves is None:
                 found[here] = panel.at(u[here])
                 continue

@@ -1,8 +1,9 @@
 """Race: the table of one integrand. Families of randomised nets race to the wanted error.
 
 A runner is R scrambled Sobol sequences under one change of variables; its nets are doubled in
-place. Batches come in stages: when a whole stage was told, the next one is planned. So the result
-does not depend on the workers or on the order of arrival.
+place, one after the other. Batches come in stages: when a whole stage was told, the next one is
+planned. So the result does not depend on the workers or on the order of arrival. A run may stop
+within a stage, when one more net is doubled.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
 from croupier.integration.checked_cubature import CUBATURE, CheckedCubature
+from croupier.integration.hidden_tails import hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.nets import BITS
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
+from croupier.integration.race_forecast import may_end, needed, work_left
 from croupier.integration.race_stages import LARGEST, divided, power_below
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
@@ -68,6 +71,7 @@ class Race:
         self._stage: tuple[Runner, int, int] | None = None
         self._queue: deque[Segment | PanelSegment] = deque()
         self._untold = 0
+        self._fresh = False
         self._rested = 0
         self._standing: Standing | None = None
         self._looks: list[tuple[int, Pooled]] = []
@@ -180,7 +184,7 @@ class Race:
             nets = self._of_nets(one)
             stop = 2 * power_below(nets.n)
             if stop - nets.n <= each and stop <= 2**BITS:
-                self._begin(nets, nets.n, stop)
+                self._begin(nets, nets.n, stop, alone=may_end(nets, self._needed()))
                 return True
         leader = self._of_nets(leader)
         more = min(power_below(min(each, leader.n)), leader.n & -leader.n)
@@ -191,37 +195,37 @@ class Race:
 
     def _needed(self) -> float:
         """Return the leader's half-width relative to the wanted one; infinite without a wish."""
-        if not self.aim.given:
-            return np.inf
-        seen = self._estimate(self._looks[-1][1])
-        wanted = np.broadcast_to(self.aim.wanted(seen.value), seen.half_width.shape)
-        ratio = np.divide(seen.half_width, wanted, out=np.full(wanted.shape, np.inf),
-                          where=wanted > 0)  # fmt: skip
-        return float(np.where(np.isnan(ratio), np.inf, ratio).max())
+        return needed(self._estimate(self._looks[-1][1]), self.aim)
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
         """Open a challenger that is due and that the leader's points allow."""
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
+        if work_left(leader, self._needed()) < size * NETS_EACH:
+            return None  # it would cost more than what is left to do
         for family in self._challengers.due():
             if not self._challengers.allows(family, size, leader.n, self.runners):
                 continue
-            change = self._challengers.fit(family, standing)
+            change = self._challengers.challenge(family, standing)
             if change is not None:
                 return self._open(family, change)
         return None
 
     def _open(self, family: str, change: Any = None) -> Runner:
-        change = self._challengers.plain(family) if change is None else change
+        if change is None:
+            change = self._challengers.plain(family)
+        else:
+            self._challengers.opened(family)
         runner = Runner(len(self.runners), family, change)
         self.runners.append(runner)
         return runner
 
-    def _begin(self, runner: Runner, start: int, stop: int) -> None:
-        """Divide a stage into batches."""
+    def _begin(self, runner: Runner, start: int, stop: int, *, alone: bool = False) -> None:
+        """Divide a stage into batches; `alone` means that no batch has points of two nets."""
         self._stage, self._rested = (runner, start, stop), 0
-        busy = NETS_EACH if self.plan.unit == "seconds" and not self.tickets.asked else 1
+        alone = alone or (self.plan.unit == "seconds" and not self.tickets.asked)
+        busy = NETS_EACH if alone else 1
         for part in divided(start, stop, max(busy, self.plan.width)):
             self._queue.append(self._segment(runner, (start, stop), *part))
         self._untold = len(self._queue)
@@ -254,6 +258,7 @@ class Race:
                 runner.add(told)
                 self._keep(runner, told.size, extra)
             self._untold -= 1
+            self._fresh = not self._untold or self._complete_nets(runner)
             if not self._untold:
                 self._end_stage()
 
@@ -282,6 +287,22 @@ class Race:
             runner.closed = not stays
             self._challengers.judged(runner.family, stays)
         self._stage = None
+        self._look()
+
+    def _complete_nets(self, runner: Runner) -> bool:
+        """Look when one more net was doubled; tell whether there is something new."""
+        assert self._stage is not None
+        _, start, stop = self._stage
+        if stop != 2 * start or self._standing is None or runner is self._cubature.runner:
+            return False
+        if not runner.number and self._cubature.keeps(start, stop):
+            return False  # the cubature needs all nets
+        if not runner.complete_nets():
+            return False
+        self._look()
+        return True
+
+    def _look(self) -> None:
         self._standing = standing_of(self.runners)
         self._looks.append((len(self._books.history), self._pooled()))
 
@@ -304,7 +325,8 @@ class Race:
             if outcome.arm == CUBATURE:
                 self._begin_nodes(stop - start, np.inf)
             else:
-                self._begin(self._reopened(number, outcome), start, stop)
+                runner = self._reopened(number, outcome)
+                self._begin(runner, start, stop, alone=extra["nets"] == 1)
         segment = self._queue.popleft()
         if (segment.runner, segment.net, segment.start) != (number, extra["net"], extra["start"]):
             raise PlanError(f"ticket {outcome.ticket} does not belong to this race of nets")
@@ -333,8 +355,8 @@ class Race:
         return estimate_of(self.plan, scale, pooled, self._interval)
 
     def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; its estimate is the one at the end of the last stage."""
-        told, ended = self.tickets.told, self._stage is None
+        """Return where the run stands; its estimate is the one of the last complete nets."""
+        told, fresh = self.tickets.told, self._fresh
 
         def look() -> Look:
             if told != self.tickets.told:
@@ -345,7 +367,7 @@ class Race:
                 raise PlanError("nothing has been told yet: there is no estimate")
             pooled, standing = self._last(), self._standing
             ready = standing is not None and standing.trusted and standing.leader.n >= FIRST
-            ready = ready and ended and self._interval.ready(pooled)
+            ready = ready and fresh and self._interval.ready(pooled)
             seen = self._estimate(pooled)
             return Look.of(seen, ready=ready, scalar=self._books.history.scalar)
 
@@ -360,10 +382,14 @@ class Race:
         return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
 
     def _hidden(self) -> Floats | None:
-        """Return what the leader has not seen; None if its values are not those of f alone."""
-        if self._standing is None or self._standing.leader is self._cubature.runner:
+        """Return what the leader has not seen; for the cubature, what its nets have not seen."""
+        if self._standing is None:
             return None
-        return self._challengers.hidden_from(self._standing.leader)
+        leader, nets = self._standing.leader, self.runners[0]
+        if leader is self._cubature.runner:
+            return outlying(nets.change, nets.ends, self._challengers.seen_by_others(nets))
+        others = [*self._challengers.seen_by_others(leader), *self._cubature.seen()]
+        return hidden(leader.change, leader.ends, others)
 
     def result(self) -> Result:
         """Return the result from everything told so far."""

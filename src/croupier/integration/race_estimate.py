@@ -32,7 +32,8 @@ def pooled_of(
     variance = np.diag(covariance).copy()
     varies = variance > 0
     if standing is not None:
-        variance, df, varies = standing.variance, runner.error.df, runner.varies
+        mean, variance = runner.mean, standing.variance
+        df, varies = runner.error.df, runner.varies
         covariance = runner.error.covariance
         covariance = covariance + np.diag(np.maximum(variance - np.diag(covariance), 0.0))
     weights = np.zeros((len(names), len(mean)))

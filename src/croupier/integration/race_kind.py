@@ -40,6 +40,7 @@ KIND: Final = Kind(
     "race",
     make=Race,
     anytime=False,
+    own_arms=True,
     example=_example,
     rows=RowMeaning(
         arms="families",

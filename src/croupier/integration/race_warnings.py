@@ -8,6 +8,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
+from croupier.integration.checked_cubature import CUBATURE
 from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
 
@@ -27,7 +28,7 @@ def race_warnings(
     """Return the warnings about the estimate of a race.
 
     `hidden` is what the leader has not seen of the integral, according to the other families; see
-    `hidden_tails`. It is None for the cubature: what matters there is the tail of f at its nets.
+    `hidden_tails`. For the cubature, what matters is the tail of f at its nets.
     """
     if standing is None:
         return ["no net is complete: nothing reliable is known; give a larger budget"]
@@ -49,16 +50,16 @@ def race_warnings(
             f"{standing.doubt**0.5:.1f} times longer: draw more"
         )
     shape = leader.shape
-    if hidden is None:
+    if leader.family == CUBATURE:
         shape = np.fmin(shape, standing.runners[0].shape)
-    elif (hidden > _HIDDEN * np.sqrt(pooled.variance)).any():
+    if hidden is not None and (hidden > _HIDDEN * np.sqrt(pooled.variance)).any():
         known = pooled.variance > 0
         most = float((hidden[known] / np.sqrt(pooled.variance[known])).max(initial=_HIDDEN))
         found.append(
             f"the family {leader.family!r} leads, but other families have seen values that it has "
             f"not, and these change the result by {most:.1f} standard errors: the error bar is "
-            "too short. f may have a heavy tail; draw more, or use a transform that removes the "
-            "singularity"
+            "too short. f may have a heavy tail or a narrow peak; draw more, use a transform that "
+            "removes the singularity, or give bounds around the peak"
         )
     if (shape > HEAVY).any():
         found.append(

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail, extremes_of
 from croupier.integration.changes import Change
-from croupier.integration.net_errors import BLOCKS, USUAL, NetError, block_size, net_error
+from croupier.integration.equal_nets import error_of_jump, least_of_equal_nets
+from croupier.integration.net_errors import (
+    BLOCKS,
+    USUAL,
+    NetError,
+    averaged,
+    block_size,
+    net_error,
+)
+from croupier.integration.uneven_nets import net_weights, uneven_error
 
 __all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
 
@@ -42,7 +51,7 @@ _USUAL_OF_REST: Final = 1.0
 
 
 class Model(NamedTuple):
-    """The variance of the mean of all nets as a function of their size: exp(c) n^-a."""
+    """The variance of the mean of all nets as a function of their mean size: exp(c) n^-a."""
 
     c: float
     a: float
@@ -55,6 +64,7 @@ class Model(NamedTuple):
 class Runner:
     """The nets of one change of variables: `n` points in each are complete.
 
+    While they are doubled, some nets are `n` points ahead of the others; `points` counts them all.
     `first` is the number of points after the first stage. `closed` means that it lost its first
     comparison and is not played any more, `full` that it can get no more points. `error`, `means`
     and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
@@ -63,11 +73,14 @@ class Runner:
 
     def __init__(self, number: int, family: str, change: Change) -> None:
         self.number, self.family, self.change = number, family, change
-        self.n = self.first = 0
+        self.n = self.first = self.points = 0
         self.closed = False
         self.means: Floats = np.empty((0, 0))
+        self.weights: Floats = np.empty(0)
         self.error: NetError
+        self._even: NetError  # when no net was ahead
         self.shape: Floats
+        self._excess: Floats
         self._known = np.zeros(NETS_EACH, np.int64)
         self._blocks: Floats | None = None
         self._size = 1
@@ -78,6 +91,8 @@ class Runner:
         self.least: Floats = np.zeros(1)
         self._centre: Floats = np.zeros(1)
         self._usual = USUAL
+        self._before: tuple[NetError, int] | None = None
+        self._jump: tuple[int, Floats] = (0, np.zeros(1))
         self.full = False
 
     @property
@@ -86,9 +101,9 @@ class Runner:
         return self._blocks is not None
 
     @property
-    def points(self) -> int:
-        """The points of all nets that are complete."""
-        return self.n * NETS_EACH
+    def size(self) -> float:
+        """The mean number of points of a net."""
+        return self.points / NETS_EACH
 
     def add(self, outcome: Outcome) -> None:
         """Take the sums of the blocks of one segment, and its extreme values."""
@@ -111,6 +126,10 @@ class Runner:
         low, high = extra["ends"]
         self.ends = np.array((np.minimum(self.ends[0], low), np.maximum(self.ends[1], high)))
         self.tail.add(outcome.extremes, outcome.inspected)
+        stop, highest = self._jump
+        highest = highest if stop == extra["stage"][1] else np.zeros(1)
+        jump = np.asarray(extra.get("jump", 0.0))  # older stores do not have it
+        self._jump = extra["stage"][1], np.maximum(highest, jump)
 
     def take(self, values: Floats, centre: Floats, least: Floats) -> None:
         """Take the values (R, n, m) of all points of complete nets, in place of earlier ones.
@@ -128,23 +147,48 @@ class Runner:
         self.tail = Tail()
         self.tail.add(extremes_of(every), len(every))
         self.least, self._centre, self._usual = least, centre, _USUAL_OF_REST
+        self._before = None  # the values before were others
         self.complete(n)
 
     def complete(self, stop: int) -> None:
         """Note that every net has its points up to `stop`."""
         assert self._blocks is not None
         self.n, self.first = stop, self.first or stop
-        self.means = self._blocks.sum(axis=1) / stop
+        self._take_means(np.full(NETS_EACH, stop))
         error = net_error(self._blocks[:, : stop // self._size], self._size, self._usual)
-        self.shape = self.tail.shape()
+        if self._before is not None:
+            error = averaged(error, stop, *self._before)
+        self._before, self._even = (error, stop), error
+        self.shape, self._excess = self.tail.fitted()
         self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+
+    def complete_nets(self) -> bool:
+        """Use the nets that are ahead, if there is one more of them; tell whether there is."""
+        whole = self._known == 2 * self.n
+        known = np.where(whole, 2 * self.n, self.n)
+        if not self.n or known.sum() == self.points:
+            return False
+        assert self._blocks is not None
+        self._take_means(known)
+        blocks = self._blocks[:, : 2 * self.n // self._size]
+        error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
+        self.shape, self._excess = self.tail.fitted()
+        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        return True
+
+    def _take_means(self, known: NDArray[np.int64]) -> None:
+        assert self._blocks is not None
+        self.points, self.weights = int(known.sum()), net_weights(known.astype(float))
+        self.means = self._blocks.sum(axis=1) / known[:, None]
 
     def _unseen(self) -> Floats:
         """Return a least variance of the mean, where the values of the nets say too little.
 
         If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
-        about x/(points (1 - k)), where x is counted from the centre. If all values are c, f may
-        still differ somewhere. A net is exact for some f, but for rounding.
+        about x/(points (1 - k)), where x is counted from the centre. In any case it is about the
+        mean excess over the largest value, divided by the points. If all values are c, f may still
+        differ somewhere. A jump may be on the same side of all nets, see `equal_nets`. A net is
+        exact for some f, but for rounding.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
@@ -152,9 +196,13 @@ class Runner:
         heavy = np.where(np.isnan(k), 0.0, farthest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
         rounding = np.finfo(float).eps * largest
-        least = np.maximum(np.maximum(heavy, alike) / self.points, rounding)
-        least = np.maximum(least, self.least)
-        return np.asarray(np.square(least))
+        unseen = np.maximum(np.maximum(heavy, alike), self._excess)
+        jump = error_of_jump(NETS_EACH) * self._jump[1] / self.n
+        least = np.maximum(np.maximum(unseen / self.points, rounding), np.maximum(jump, self.least))
+        assert self._blocks is not None
+        blocks = self._blocks[:, : self.n // self._size] / self._size
+        equal = least_of_equal_nets(blocks, self.n, self.spread())
+        return np.asarray(np.maximum(np.square(least), equal))
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -177,8 +225,8 @@ class Runner:
 
     @property
     def mean(self) -> Floats:
-        """The mean over all nets, per component."""
-        return np.asarray(self.means.mean(axis=0))
+        """The weighted mean over all nets, per component."""
+        return np.asarray(self.weights @ self.means)
 
     @property
     def effective(self) -> float:
@@ -204,4 +252,4 @@ class Runner:
         """Return how the largest weighted variance falls with the size."""
         worst = int((weights * self.error.variance).argmax())
         V, a = weights[worst] * self.error.variance[worst], float(self.error.rate[worst])
-        return Model(math.log(max(V, 1e-300)) + a * math.log(self.n), a)
+        return Model(math.log(max(V, 1e-300)) + a * math.log(self.size), a)

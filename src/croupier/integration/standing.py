@@ -112,7 +112,7 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
     best, least = standing.leader, np.inf
     for runner, model in zip(standing.runners, standing.models, strict=True):
         df = runner.error.df
-        m = model.at(runner.n) * df / float(rng.chisquare(df))
+        m = model.at(runner.size) * df / float(rng.chisquare(df))
         if runner.closed or runner.full:
             continue
         if runner.effective < TRUSTED and runner is not standing.leader:

@@ -46,7 +46,7 @@ from croupier.store.lock import Lock
 from croupier.store.outcome_rows import Records, rows_of
 from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
-from croupier.tables.base import Snapped, Table
+from croupier.tables.base import Snapped, Table, kind_of
 from croupier.views.formats import printable
 
 __all__ = ["Log", "Store", "as_store"]
@@ -221,10 +221,15 @@ class Log:
             differing = differences(stored, now)
         if differing:
             lines = "".join(f"\n  {line}" for line in differing)
-            raise StoreError(
-                f"{self.path} holds another run (stored -> now):{lines}\n"
-                "give the same arms and settings to continue it, or another store= for a new run"
-            )
+            way = "give the same arms and settings to continue it, or another store= for a new run"
+            other_arms = len(differing) == 1 and stored["names"] != now["names"]
+            if other_arms and kind_of(plan.table).own_arms:
+                way = (
+                    "these arms are croupier's own, so the run was begun with another version of "
+                    f"croupier. Read its result with cr.open_run({str(self.path)!r}).result(), and "
+                    "give another store= for a new run"
+                )
+            raise StoreError(f"{self.path} holds another run (stored -> now):{lines}\n{way}")
 
     def _convert(
         self,

@@ -211,6 +211,8 @@ class Kind:
             precision that it reports.
         rows: What the rows of a result show.
         loss: The efficiency in a row is the smallest loss divided by the loss of the arm.
+        own_arms: Whether croupier makes and names the arms. Then a store with other arms is from
+            another version of croupier.
         example: A small run for the contract tests. They play every kind in the registry.
     """
 
@@ -223,6 +225,7 @@ class Kind:
     merge: Merge = run_by_run
     rows: RowMeaning = field(default_factory=RowMeaning)
     loss: Loss = cost_times_variance
+    own_arms: bool = False
     example: Callable[[], Example] | None = None
 
     def read_back(self, plan: Plan, reading: Reading) -> Table:

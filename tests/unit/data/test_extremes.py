@@ -100,3 +100,18 @@ def test_memory_is_bounded() -> None:
         tail.add(extremes_of(values), 1000)
     assert sum(part.size for part in tail._parts) < 5000
     assert tail.inspected == 200_000
+
+
+def test_the_excess_is_that_beyond_the_largest_draw_of_both_ends() -> None:
+    draws = np.random.default_rng(7).exponential(3.0, 20_000)[:, None]
+    tail = Tail()
+    tail.add(extremes_of(draws), len(draws))
+    shape, excess = tail.fitted()
+    assert shape == tail.shape()
+    assert excess == pytest.approx(3.0, rel=0.3)  # an exponential has no memory
+    both = Tail()
+    both.add(extremes_of(np.concatenate((draws, -draws))), 2 * len(draws))
+    assert both.fitted()[1] == pytest.approx(6.0, rel=0.3)
+    bounded = Tail()
+    bounded.add(extremes_of(np.random.default_rng(7).random((20_000, 1))), 20_000)
+    assert 0 <= bounded.fitted()[1][0] < 1e-3

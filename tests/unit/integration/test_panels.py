@@ -78,3 +78,17 @@ def test_the_rest_of_the_integral_is_what_new_boxes_do_not_replace() -> None:
     inside = gauss_weights(boxes) @ f(nodes_of(boxes))
     assert panels.outside(boxes)[0] + inside == pytest.approx(np.expm1(10) / 10, rel=1e-12)
     assert panels.integral[0] == pytest.approx(first, rel=1e-9)
+
+
+def test_the_step_between_panels_is_that_of_a_jump_and_small_for_a_smooth_function() -> None:
+    for d in (1, 2):
+        for height in (0.0, 3.0):
+            panels = Panels(d)
+            for _ in range(3):
+                boxes = panels.chosen(4)
+                x = nodes_of(boxes)
+                f = np.exp(x.sum(axis=1)) + height * (x[:, 0] > 0.5001)
+                panels.add(boxes, f[:, None])
+            found = panels.highest_step()[0]
+            assert found == pytest.approx(height, abs=0.2 if height else 1e-4)
+    assert Panels(1).highest_step().tolist() == [0.0]

@@ -13,9 +13,10 @@ from scipy.special import ndtri
 
 import croupier as cr
 from benchmarks.peer_problems import problems
+from croupier.arms.domain import Moved
 from croupier.integration.changes import Identity, Separable
 from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.hidden_tails import hidden
+from croupier.integration.hidden_tails import Seen, hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.net_errors import NetError, net_error
 from croupier.integration.nets import net_points
@@ -196,10 +197,21 @@ def test_what_a_density_hides_is_found_at_the_points_of_another_one() -> None:
     segment = Segment(7, 0, Identity(), (0, 256), 0, 4, 0, 256)
     f = 0.6 * (segment.points(1) < 0.5)  # f/q is 3 there, so 0.5 (0.6 - 0.2) is not seen
     at = np.flatnonzero(f[:, 0])
+    parts = [Seen(0, Moved(segment.points(1)[at], None, None), f[at], segment.size)]
     ends = np.array([[0.0], [1.0]])
-    assert hidden(change, ends, [(segment, at, f[at])], 1) == pytest.approx(0.2, rel=0.1)
-    assert hidden(change, 3 * ends, [(segment, at, f[at])], 1) == pytest.approx(0, abs=1e-9)
-    assert hidden(Identity(), ends, [(segment, at, f[at])], 1) == pytest.approx(0)
+    assert hidden(change, ends, parts) == pytest.approx(0.2, rel=0.1)
+    assert hidden(change, 3 * ends, parts) == pytest.approx(0, abs=1e-9)
+    assert hidden(Identity(), ends, parts) == pytest.approx(0)
+
+
+def test_a_single_value_counts_if_it_stands_far_out() -> None:
+    u = np.linspace(0.05, 0.95, 10)[:, None]
+    f = np.where(u == u[3], 5.0, 1.0)
+    parts = [Seen(1, Moved(u, None, None), f, 10)]
+    near, far = np.array([[0.0], [4.0]]), np.array([[0.0], [2.0]])
+    assert hidden(Identity(), near, parts) == pytest.approx(0, abs=1e-12)  # 5 is 1 beyond, of 4
+    for function in (hidden, outlying):
+        assert function(Identity(), far, parts) == pytest.approx(0.15)  # half of (5 - 2)/10
 
 
 @pytest.mark.parametrize("family", ["separable", "normal"])
@@ -295,7 +307,7 @@ def nets_of(f: Any, n: int, seeds: int = 50) -> tuple[list[NetError], Any]:
 
 
 def test_the_error_of_nets_is_that_of_their_mean_and_knows_its_rate() -> None:
-    for f, rate in ((smooth, 1.9), (lambda x: (x.sum(axis=1) < 1.3) * 1.0, 1.4)):
+    for f, rate in ((smooth, 2.3), (lambda x: (x.sum(axis=1) < 1.3) * 1.0, 1.25)):
         errors, means = nets_of(f, 64)
         variance = np.mean([error.variance[0] for error in errors])
         assert 0.5 < variance / means.var(ddof=1) < 4  # 50 means: 20 %; the rate is shrunk
