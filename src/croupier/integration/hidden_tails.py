@@ -21,6 +21,9 @@ __all__ = ["Seen", "hidden", "outlying"]
 #: Values that stand far out count so much, however few they are.
 _OUTLYING: Final = 0.5
 
+#: A value stands far out if it is farther from the ends than this part of their distance.
+_FAR: Final = 0.5
+
 
 class Seen(NamedTuple):
     """Points of a runner and their `values` (n, m), f jac. Points where f is 0 may be left out.
@@ -38,7 +41,7 @@ class Seen(NamedTuple):
 class _Beyond(NamedTuple):
     """What the points of one family say: sums of values beyond the ends, and of their squares.
 
-    `outlying` is the sum of those that are farther from the ends than the ends from each other.
+    `outlying` is the sum of those that are far from the ends: more than half of their distance.
     """
 
     total: Floats
@@ -66,7 +69,7 @@ def hidden(change: Change, ends: Floats, parts: Iterable[Seen]) -> Floats:
 def outlying(change: Change, ends: Floats, parts: Iterable[Seen]) -> Floats:
     """Return half of the part of the integral that lies far beyond all values of the leader.
 
-    A value f/q is far beyond if it is farther from the ends than these are from each other. A
+    A value f/q is far beyond if its distance from the ends is more than half of theirs. A
     single such point of another family is a peak that the leader has missed, or a heavy tail. Its
     share of the integral is known to about its own size, so half of it counts.
     """
@@ -85,7 +88,7 @@ def _beyond(change: Change, ends: Floats, parts: Iterable[Seen]) -> list[_Beyond
         if part.moved.jac is not None:
             q = q * part.moved.jac[:, None]
         beyond = np.maximum(part.values - high * q, 0.0) + np.maximum(low * q - part.values, 0.0)
-        far = np.where(beyond > (high - low) * q, beyond, 0.0)
+        far = np.where(beyond > _FAR * (high - low) * q, beyond, 0.0)
         none = np.zeros(len(low))
         before = found.get(part.runner, _Beyond(none, none, none, 0))
         found[part.runner] = _Beyond(

@@ -41,10 +41,16 @@ from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
-__all__ = ["FIRST", "Race"]
+__all__ = ["FIRST", "LEAST", "Race"]
 
 #: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST: Final = 16
+
+#: In so few dimensions a run does not stop at a tolerance before the nets without a fit have so
+#: many points: polynomials and fits converge so fast there that nothing else would look for a
+#: peak or a tail.
+FEW_AXES: Final = 2
+LEAST: Final = 64
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST: Final = 1 / 8
@@ -66,6 +72,7 @@ class Race:
         self._books = Books(plan)
         self._challengers = Challengers(plan)
         dimension: int = plan.settings["dimension"]
+        self._least = LEAST if dimension <= FEW_AXES else FIRST
         self._cubature = CheckedCubature(dimension, plays=CUBATURE in plan.names)
         self.runners: list[Runner] = []
         self._stage: tuple[Runner, int, int] | None = None
@@ -165,6 +172,10 @@ class Race:
         leader = standing.leader
         if (late := late_runner(standing, PLAIN)) is not None and late.n <= each:
             self._begin(late, late.n, 2 * late.n)
+            return True
+        plain = self.runners[0]
+        if plain.n < self._least and plain.n <= each and self._needed() <= 1:
+            self._begin(plain, plain.n, 2 * plain.n)  # the run would stop otherwise
             return True
         due = self._cubature.due(float(self._books.ledger.draws), self.runners[0], leader)
         if self._begin_nodes(due, affordable / 2):
@@ -368,6 +379,7 @@ class Race:
             pooled, standing = self._last(), self._standing
             ready = standing is not None and standing.trusted and standing.leader.n >= FIRST
             ready = ready and fresh and self._interval.ready(pooled)
+            ready = ready and self.runners[0].n >= self._least
             seen = self._estimate(pooled)
             return Look.of(seen, ready=ready, scalar=self._books.history.scalar)
 

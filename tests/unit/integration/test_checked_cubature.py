@@ -45,7 +45,7 @@ def test_more_digits_are_checked_at_more_points() -> None:
         integrate(lambda x: np.exp(x[:, 0]), (0, 1), rtol=rtol, draws=10**6).draws
         for rtol in (1e-3, 1e-5)
     ]
-    assert draws[0] < 200
+    assert draws[0] < 300  # 16 nodes, and the 256 points of nets that every run has
     assert 1000 < draws[1] < 5000
 
 

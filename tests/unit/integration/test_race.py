@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from croupier.integration.hidden_tails import Seen, hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.net_errors import NetError, net_error
 from croupier.integration.nets import net_points
+from croupier.integration.race import LEAST
+from croupier.integration.runner import NETS_EACH
 
 CUBE = [(0, 1)] * 3
 PROBLEMS = {problem.name: problem for problem in problems()}
@@ -351,3 +354,15 @@ def test_a_normal_fit_has_the_weighted_moments() -> None:
     assert change.mean == pytest.approx([1, 0], abs=0.05)
     assert change.root @ change.root.T == pytest.approx(1.1 * np.eye(2), abs=0.1)
     assert fit_normal_mixture(z, np.zeros(20_000), np.ones(20_000)) is None
+
+
+@pytest.mark.parametrize("seed", [901, 908, 909])
+def test_a_tail_in_two_dimensions_is_looked_for_before_a_run_stops(seed: int) -> None:
+    """With 64 points of the nets, these runs were off by more than four claimed errors."""
+    result = cr.integrate(
+        lambda x: np.exp(0.5 * ndtri(x).sum(axis=1)), [(0, 1)] * 2, rtol=1e-2, draws=10**5,
+        rng=seed, progress=False,
+    )  # fmt: skip
+    assert result.stopped == "tolerance"
+    assert result.arms["identity"].draws >= NETS_EACH * LEAST
+    assert abs(result.value - math.exp(0.25)) < 3 * result.stderr
