@@ -131,15 +131,15 @@ def test_a_pilot_that_was_killed_continues_where_it_was(tmp_path: Path) -> None:
     whole = Model()
     expected = run(whole, store=tmp_path / "other.db")
     pilot = expected.details["pilot"]["evaluations"]
-    for part in (0.3, 0.6, 0.9):
+    for _ in range(3):
         with pytest.raises(Killed):
-            run(Model(part * pilot if part == 0.3 else 0.3 * pilot), store=store)
+            run(Model(0.2 * pilot), store=store)
     last = Model()
     result = run(last, store=store)
     assert result.log_value == expected.log_value
     assert result.details["pilot"]["evaluations"] == pilot
-    # Three parts of at least three tenths each were made before.
-    assert last.evaluations < whole.evaluations - 0.8 * pilot
+    # Three parts of at least a fifth each were made before; a killed level is made again.
+    assert last.evaluations < whole.evaluations - 0.5 * pilot
 
 
 def test_a_stored_run_that_goes_on_with_another_budget_has_the_same_arms(tmp_path: Path) -> None:
