@@ -72,7 +72,8 @@ _ONE_NUMBER: Final = (
 
 def _way_out(error: BaseException) -> str:
     """Return what helps if an arm works for one draw only, else nothing."""
-    if not any(text in str(error) for text in _ONE_NUMBER):
+    said = text_of(error)
+    if not any(text in said for text in _ONE_NUMBER):
         return ""
     return (
         "; one call makes many draws: use functions of numpy that take arrays, such as np.exp, "

@@ -120,3 +120,13 @@ def test_a_likelihood_of_more_coordinates_is_told_those_of_the_prior(
 def test_other_errors_of_a_likelihood_say_nothing_of_coordinates() -> None:
     with pytest.raises(cr.ArmError, match=r"raised ZeroDivisionError: division by zero$"):
         model_of(lambda x: 1 / 0, TWO)
+
+
+def test_a_likelihood_is_never_asked_for_no_points() -> None:
+    def likelihood(theta: Any) -> Any:
+        assert len(theta)
+        return -0.5 * np.square(theta).sum(axis=1)
+
+    model = model_of(likelihood, as_prior([st.norm(), st.norm()]), vectorised=True)
+    assert model.values_at(np.empty((0, 2))).shape == (0,)
+    assert model.values_at(np.zeros((1, 2))).tolist() == [0.0]
