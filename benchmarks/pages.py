@@ -10,7 +10,17 @@ import re
 from collections.abc import Callable, Sequence
 from statistics import geometric_mean
 
-from benchmarks import figure1, figure2, figure3, peer_ratios, rare_pages, report, stops
+from benchmarks import (
+    evidence_pages,
+    figure1,
+    figure2,
+    figure3,
+    integral_pages,
+    peer_ratios,
+    rare_pages,
+    report,
+    stops,
+)
 from benchmarks.families import FAMILIES
 from benchmarks.replicate import PAPER
 
@@ -257,62 +267,6 @@ def _importance_tuned() -> str:
     return _table(header, rows)
 
 
-def _peers(groups: tuple[str, ...]) -> str:
-    """Return croupier's evaluations and CPU time relative to every method, by tolerance."""
-    rows = [
-        [
-            row["method"],
-            row["rtol"],
-            str(row["problems"]),
-            row["solved"],
-            *(f"{row[c]:.2f}" for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
-        ]
-        for rtol in ("0.01", "0.001", "0.0001")
-        for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
-    ]
-    header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
-              "CPU time at 1 µs", "covered"]  # fmt: skip
-    return _table(header, rows)
-
-
-def _low_dimensions() -> str:
-    """Return evaluations with and without the cubature, problem by problem."""
-    rows = [
-        [
-            row["problem"] + (" (fresh)" if row["group"] == "fresh" else ""),
-            row["rtol"],
-            row["evaluations, nets"],
-            row["evaluations, all"],
-            row["cubature"],
-            f"{row['led, all']}/{row['runs, all']}",
-            *(f"{row[f'{c}, nets']}, {row[f'{c}, all']}" for c in ("reached", "covered", "far")),
-        ]
-        for row in report.read("low-dimensions")
-    ]
-    header = ["problem", "rtol", "nets", "with cubature", "scipy", "led", "stopped", "covered",
-              "far off"]  # fmt: skip
-    return _table(header, rows)
-
-
-def _true_peers() -> str:
-    """Return croupier's evaluations to a true error, relative to every method."""
-    both = {
-        name: {
-            (row["method"], row["rtol"]): row
-            for row in peer_ratios.true_ratios(report.read("peer-true-errors"), groups)
-        }
-        for name, groups in (("seen", peer_ratios.SEEN), ("held out", peer_ratios.HELD_OUT))
-    }
-    rows = []
-    for key, row in both["seen"].items():
-        other = both["held out"].get(key)
-        cells = [str(row["problems"]), f"{row['evaluations']:.2f}", f"{row['most']:.2f}"]
-        cells += [str(other["problems"]), f"{other['evaluations']:.2f}"] if other else ["0", ""]
-        rows.append([*key, *cells])
-    header = ["method", "true error", "problems", "evaluations", "most", "held out", "evaluations"]
-    return _table(header, rows)
-
-
 def _delays() -> str:
     rows = report.read("delays")
     return markdown(list(rows[0]) if rows else [], [list(row.values()) for row in rows])
@@ -485,100 +439,10 @@ def _calls() -> str:
     return _table(header, body)
 
 
-def _evidence() -> str:
-    """Return the times to a standard error of 0.05, also divided by croupier's time."""
-    columns = ("setting", "cpu ms a run", "rmse of log Z", "cpu ms to 0.05", "to croupier's")
-    columns += ("compiling s", "with compiling, to croupier's")
-    rows = [
-        [row["model"], row["library"], row["version"], *(row[c] for c in columns)]
-        for row in report.read("evidence")
-    ]
-    return _table(["model", "library", "version", *columns], rows)
-
-
-def _evidence_modes() -> str:
-    """Return the errors of log Z on hard posteriors, for each problem and library."""
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in report.read("evidence-runs"):
-        groups.setdefault((row["problem"], row["library"]), []).append(row)
-    problems = list(dict.fromkeys(problem for problem, _ in groups))
-    rows = []
-    for problem, library in sorted(groups, key=lambda group: problems.index(group[0])):
-        runs = groups[problem, library]
-        done = [row for row in runs if row["done"] == "1"]
-        errors = [(float(row["error"]), float(row["claimed"]), row["warned"]) for row in done]
-        missed = [warned for error, claimed, warned in errors if not abs(error) <= 4 * claimed]
-        cells = ["-"] * 4
-        if done:
-            rmse = (sum(error**2 for error, _, _ in errors) / len(done)) ** 0.5
-            claim = (sum(claimed**2 for _, claimed, _ in errors) / len(done)) ** 0.5
-            cells = [f"{rmse:.3g}", f"{claim:.3g}", str(len(missed)), str(missed.count("0"))]
-        evaluations, cpu = (
-            sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")
-        )
-        taken = [f"{evaluations:,.0f}", f"{cpu:.1f}"]
-        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells, *taken])
-    header = ["problem", "library", "done", "rmse", "claimed", "missed", "of them silent"]
-    return _table([*header, "evaluations", "cpu s"], rows)
-
-
 def _as_it_is(name: str) -> str:
     """Return all columns of a file."""
     rows = report.read(name)
     return _table(list(rows[0]), [list(row.values()) for row in rows])
-
-
-def _evidence_budgets() -> str:
-    """Return the share of the budget that calls of evidence took, for each speed."""
-    rows = report.read("evidence-budgets")
-    cases = list(dict.fromkeys((row["workers"], row["seconds="]) for row in rows))
-    found = {
-        (row["a point"], row["function of"], row["workers"], row["seconds="]): row for row in rows
-    }
-    body = []
-    for speed, kind in dict.fromkeys((row["a point"], row["function of"]) for row in rows):
-        cells = (found.get((speed, kind, *case)) for case in cases)
-        body.append([speed, kind, *("-" if row is None else row["of the budget"] for row in cells)])
-    titles = [
-        f"{seconds} s, {workers} worker{'s' * (workers != '1')}" for workers, seconds in cases
-    ]
-    return _table(["a point", "function of", *titles], body)
-
-
-def _evidence_replications() -> str:
-    """Return how often the intervals of log Z cover, for each problem with many seeds."""
-    groups: dict[str, list[dict[str, str]]] = {}
-    for row in report.read("evidence-replications"):
-        groups.setdefault(row["problem"], []).append(row)
-    rows = []
-    for problem, runs in groups.items():
-        errors = [(float(row["error"]), float(row["claimed"]), row["warned"]) for row in runs]
-        missed = [warned for error, claimed, warned in errors if not abs(error) <= 4 * claimed]
-        false = sum(w == "1" for error, claimed, w in errors if abs(error) <= 4 * claimed)
-        rmse = (sum(error**2 for error, _, _ in errors) / len(runs)) ** 0.5
-        claim = (sum(claimed**2 for _, claimed, _ in errors) / len(runs)) ** 0.5
-        counts = [sum(int(row["covered"]) for row in runs), len(missed), missed.count("0"), false]
-        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
-        cells = [f"{rmse:.3g}", f"{claim:.3g}", f"{taken[0]:,.0f}", f"{taken[1]:.1f}"]
-        rows.append([problem, str(len(runs)), *map(str, counts), *cells])
-    header = ["problem", "runs", "covered", "missed", "of them silent", "right with a warning"]
-    return _table([*header, "rmse", "claimed", "evaluations", "cpu s"], rows)
-
-
-def _evidence_warnings() -> str:
-    """Return how often each warning came with right and with wrong answers, for each kind."""
-    counts: dict[tuple[str, str], list[list[str]]] = {}
-    for row in report.read("evidence-warnings"):
-        off = abs(float(row["error"])) / float(row["claimed"])
-        answer = "right" if off <= 2 else "wrong" if off > 4 else "between"
-        said = ["any"] * int(row["warned"]) + [each for each in row["rules"].split("; ") if each]
-        counts.setdefault((row["kind"], answer), []).append(said)
-    rules = sorted({rule for runs in counts.values() for said in runs for rule in said} - {"any"})
-    rows = []
-    for (kind, answer), runs in sorted(counts.items(), reverse=True):
-        fired = [str(sum(rule in said for said in runs)) for rule in ("any", *rules)]
-        rows.append([kind, answer, str(len(runs)), *fired])
-    return _table(["problems", "answer", "runs", "with a warning", *rules], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {
@@ -590,12 +454,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "stops": _stops,
     "overhead": lambda: _measured("overhead"),
     "programs": lambda: _measured("programs"),
-    "evidence": _evidence,
-    "evidence-modes": _evidence_modes,
-    "evidence-budgets": _evidence_budgets,
+    "evidence": lambda: _table(*evidence_pages.speed()),
+    "evidence-modes": lambda: _table(*evidence_pages.modes()),
+    "evidence-budgets": lambda: _table(*evidence_pages.budgets()),
     "evidence-posterior": lambda: _as_it_is("evidence-posterior"),
-    "evidence-replications": _evidence_replications,
-    "evidence-warnings": _evidence_warnings,
+    "evidence-replications": lambda: _table(*evidence_pages.replications()),
+    "evidence-warnings": lambda: _table(*evidence_pages.rules()),
     "fig1-wins": lambda: _table(*figure1.wins()),
     "fig1-log-winners": lambda: _table(*figure1.log_winners()),
     "fig1-log-default": lambda: _table(*figure1.log_default()),
@@ -623,10 +487,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "simulator-ahead": _simulator_ahead,
     "importance": _importance,
     "importance-tuned": _importance_tuned,
-    "peers": lambda: _peers(peer_ratios.SEEN),
-    "peers-held-out": lambda: _peers(peer_ratios.HELD_OUT),
-    "peers-true": _true_peers,
-    "low-dimensions": _low_dimensions,
+    "peers": lambda: _table(*integral_pages.peers(peer_ratios.SEEN)),
+    "peers-held-out": lambda: _table(*integral_pages.peers(peer_ratios.HELD_OUT)),
+    "peers-true": lambda: _table(*integral_pages.true_errors()),
+    "low-dimensions": lambda: _table(*integral_pages.low_dimensions()),
     "parallel": lambda: _measured("parallel"),
     "delays": _delays,
     "store": lambda: _measured("store"),

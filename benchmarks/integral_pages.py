@@ -1,0 +1,65 @@
+"""The tables of docs/integrate.md, from the files of `make bench-peers` and `make bench-low`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks import peer_ratios, report
+
+Table = tuple[Sequence[str], list[list[str]]]
+
+
+def peers(groups: tuple[str, ...]) -> Table:
+    """Return croupier's evaluations and CPU time relative to every method, by tolerance."""
+    rows = [
+        [
+            row["method"],
+            row["rtol"],
+            str(row["problems"]),
+            row["solved"],
+            *(f"{row[c]:.2f}" for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
+        ]
+        for rtol in ("0.01", "0.001", "0.0001")
+        for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
+    ]
+    header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
+              "CPU time at 1 µs", "covered"]  # fmt: skip
+    return header, rows
+
+
+def low_dimensions() -> Table:
+    """Return evaluations with and without the cubature, problem by problem."""
+    rows = [
+        [
+            row["problem"] + (" (fresh)" if row["group"] == "fresh" else ""),
+            row["rtol"],
+            row["evaluations, nets"],
+            row["evaluations, all"],
+            row["cubature"],
+            f"{row['led, all']}/{row['runs, all']}",
+            *(f"{row[f'{c}, nets']}, {row[f'{c}, all']}" for c in ("reached", "covered", "far")),
+        ]
+        for row in report.read("low-dimensions")
+    ]
+    header = ["problem", "rtol", "nets", "with cubature", "scipy", "led", "stopped", "covered",
+              "far off"]  # fmt: skip
+    return header, rows
+
+
+def true_errors() -> Table:
+    """Return croupier's evaluations to a true error, relative to every method."""
+    both = {
+        name: {
+            (row["method"], row["rtol"]): row
+            for row in peer_ratios.true_ratios(report.read("peer-true-errors"), groups)
+        }
+        for name, groups in (("seen", peer_ratios.SEEN), ("held out", peer_ratios.HELD_OUT))
+    }
+    rows = []
+    for key, row in both["seen"].items():
+        other = both["held out"].get(key)
+        cells = [str(row["problems"]), f"{row['evaluations']:.2f}", f"{row['most']:.2f}"]
+        cells += [str(other["problems"]), f"{other['evaluations']:.2f}"] if other else ["0", ""]
+        rows.append([*key, *cells])
+    header = ["method", "true error", "problems", "evaluations", "most", "held out", "evaluations"]
+    return header, rows
