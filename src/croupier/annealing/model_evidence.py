@@ -153,7 +153,10 @@ def evidence(
     if ready.modes is not None:
         pilot.update(ready.modes.report())
         said += doubts(ready.modes, _high_end(result))
-        said += coverage_doubts(ready.modes.coverage, *_leading(result))
+        draws, error = _leading(result)
+        if ready.modes.coverage is not None and draws > 0:
+            pilot["lacking"] = ready.modes.coverage.lacking(draws)
+        said += coverage_doubts(ready.modes.coverage, draws, error)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
     whole = replace(
@@ -182,11 +185,11 @@ def _high_end(result: Result) -> float:
 
 
 def _leading(result: Result) -> tuple[float, float]:
-    """Return the draws of the fitted distribution and the error of log Z; inf if it is not used."""
+    """Return the draws of the fitted distribution, and the error of log Z if it rests on them."""
     fitted = next((row for row in result.arms if row.name == "fitted"), None)
-    if fitted is None or not fitted.weight > 0.5 or result.log_stderr is None:
+    if fitted is None or result.log_stderr is None:
         return 0.0, math.inf
-    return float(fitted.draws), float(result.log_stderr)
+    return float(fitted.draws), float(result.log_stderr) if fitted.weight > 0.5 else math.inf
 
 
 @contextmanager
