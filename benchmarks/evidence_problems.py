@@ -12,7 +12,7 @@ import numpy as np
 import scipy.stats as st
 
 SHELLS = {2: -1.7456, 5: -5.6736, 10: -14.5905, 20: -36.0865, 30: -60.1278}
-ROSENBROCK = {2: -5.804132, 3: -10.4770, 5: -19.7324, 10: -43.1084}
+ROSENBROCK = {2: -5.804132, 3: -10.4770, 4: -15.1017, 5: -19.7324, 6: -24.3797, 10: -43.1084}
 
 
 class Problem(NamedTuple):
@@ -127,7 +127,7 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "eggbox": eggbox,
     "eight schools": eight_schools,
     **{f"shells, d = {d}": (lambda d=d: shells(d)) for d in SHELLS},
-    **{f"Rosenbrock, d = {d}": (lambda d=d: rosenbrock(d)) for d in ROSENBROCK},
+    **{f"Rosenbrock, d = {d}": (lambda d=d: rosenbrock(d)) for d in (2, 3, 5, 10)},
     **{f"loggamma, d = {d}": (lambda d=d: loggamma(d)) for d in (2, 10, 30)},
     **{
         f"{k} modes, d = {d}": (lambda d=d, k=k: many(d, k)) for d in (2, 8, 20) for k in (2, 5, 10)

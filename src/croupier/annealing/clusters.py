@@ -30,7 +30,7 @@ MOST_POINTS: Final = 2000
 _TREE: Final = 10
 
 #: The largest number of components, and the points for each dimension that a component needs.
-MOST: Final = 20
+MOST: Final = 32
 ENOUGH: Final = 4.0
 
 #: Two halves of a line of points are two modes if their means are this many times the sum of

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, Unpack
 
 from croupier.annealing.annealed import KernelFunction, KernelName, Schedule
+from croupier.annealing.coverage import coverage_doubts
 from croupier.annealing.modes import doubts
 from croupier.annealing.opening import Opening, annealing_of
 from croupier.annealing.pilot_journal import Journal, journal_path
@@ -152,6 +153,10 @@ def evidence(
     if ready.modes is not None:
         pilot.update(ready.modes.report())
         said += doubts(ready.modes, _high_end(result))
+        draws, error = _leading(result)
+        if ready.modes.coverage is not None and draws > 0:
+            pilot["lacking"] = ready.modes.coverage.lacking(draws)
+        said += coverage_doubts(ready.modes.coverage, draws, error)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
     whole = replace(
@@ -177,6 +182,14 @@ def _explained(said: Sequence[str]) -> Iterator[None]:
 def _high_end(result: Result) -> float:
     """Return the high end of the interval of log Z."""
     return math.inf if result.log_interval is None else float(result.log_interval[1])
+
+
+def _leading(result: Result) -> tuple[float, float]:
+    """Return the draws of the fitted distribution, and the error of log Z if it rests on them."""
+    fitted = next((row for row in result.arms if row.name == "fitted"), None)
+    if fitted is None or result.log_stderr is None:
+        return 0.0, math.inf
+    return float(fitted.draws), float(result.log_stderr) if fitted.weight > 0.5 else math.inf
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.annealing.clusters import fit_mixture
+from croupier.annealing.coverage import Coverage
 from croupier.annealing.fitted import HEAVIER
 from croupier.annealing.mixtures import Mixture, MixtureLevel
 from croupier.annealing.models import Model, search_streams
@@ -82,7 +83,8 @@ class Modes:
 
     `fit_excess` is the relative variance of the weights of `law`, and `excess` that of the
     likelihood under the prior. `log_z` has the estimate of each search. `early` is the number of
-    their points at the first level, and `seen` says how often modes were found.
+    their points at the first level, `seen` says how often modes were found, and `coverage` what the
+    law lacks.
     """
 
     levels: tuple[MixtureLevel, ...]
@@ -93,6 +95,7 @@ class Modes:
     evaluations: int
     early: int
     seen: Seen | None = None
+    coverage: Coverage | None = None
 
     @classmethod
     def none(cls, evaluations: int) -> Modes:
@@ -218,22 +221,23 @@ def find_modes(
     first = fit_mixture(walkers.chains.points, walkers.shares, model.spread, HEAVIER)
     tops = tops_of(first, walkers.chains)
     climbed = with_peaks(model, streams[1], first, tops, best.log_z, most)
-    law, peaks = climbed.law, climbed.peaks
+    peaks = climbed.peaks
     walkers = walkers.joined_by(peaks, best.log_z)
     rest = max(most - climbed.evaluations, 0.0)
-    excess, law, polishing = polished(model, streams[0], law, walkers, rest)
+    fit = polished(model, streams[0], climbed.law, walkers, rest)
     levels = best.levels
     for peak in peaks:
         levels = tuple(map(at_level, levels, [peak] * len(levels), best.trail))
     return Modes(
         levels,
-        law,
-        excess,
+        fit.law,
+        fit.excess,
         LEFT ** -len(best.levels) - 1,
         tuple([float(each.log_z) for each in found]),
-        spent + climbed.evaluations + polishing,
+        spent + climbed.evaluations + fit.evaluations,
         sum(each.early for each in found),
-        seen_by(law, found, tops, climbed),
+        seen_by(fit.law, found, tops, climbed),
+        fit.coverage,
     )
 
 

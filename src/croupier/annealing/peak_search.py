@@ -13,7 +13,7 @@ from croupier.annealing.climbs import Known, climb, climb_price
 from croupier.annealing.mixtures import Mixture
 from croupier.annealing.models import Model
 from croupier.annealing.peaks import Peak
-from croupier.annealing.screening import screen
+from croupier.annealing.screening import EXPLAINED, screen
 from croupier.annealing.slices import Chains
 
 __all__ = ["Climbed", "tops_of", "with_peaks"]
@@ -33,17 +33,16 @@ STARTS: Final = 250
 MOST: Final = 2500
 SORTING: Final = 0.25
 
-#: If known modes explain this share of the looks, they show more than starts can.
-EXPLAINED: Final = 0.8
-
 #: This share is for climbs from looks that surprise, and this for what comes after.
 AFTER: Final = 0.15
 LEFT: Final = 0.15
 
-#: Looks for each dimension, the fewest and the most.
+#: Looks for each dimension, the fewest and the most, and how many times as many there are if a mode
+#: that was found is hard to find.
 LOOKS: Final = 25_000
 FEWEST: Final = 100_000
 MOST_LOOKS: Final = 500_000
+TIMES: Final = 5
 
 
 class Climbed(NamedTuple):
@@ -93,7 +92,8 @@ def with_peaks(
     _start(model, rng, known, tally, min(SOME, starts), most)
     rest = (1 - AFTER - LEFT) * most - known.count
     looks = int(max(min(LOOKS * d, MOST_LOOKS, rest), min(FEWEST, rest), 0))
-    screened = screen(model, rng, known, looks, (1 - LEFT) * most)
+    further = int(min((TIMES - 1) * looks, max(rest - looks, 0)))
+    screened = screen(model, rng, known, looks, (1 - LEFT) * most, further)
     if screened.looks < EXPLAINED * looks and starts > SOME:
         _start(model, rng, known, tally, starts - SOME, most)
     k = len(known.law.shares)

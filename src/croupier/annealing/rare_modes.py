@@ -8,7 +8,7 @@ import numpy as np
 
 from croupier.annealing.mixtures import Mixture
 
-__all__ = ["NOTABLE", "by_chance", "few"]
+__all__ = ["NOTABLE", "by_chance", "few", "hard_to_find"]
 
 #: A mode is rare if fewer points of the prior than this showed it, and not every search saw it. If
 #: rare modes hold more than the second number of the posterior, others are probably missing.
@@ -19,6 +19,9 @@ NOTABLE: Final = 0.01
 #: seldom missed if so many points are expected to show it.
 NARROWER: Final = 1.1
 SEEN: Final = 3.0
+
+#: A mode that fewer points of the prior show is hard to find, and another may be harder.
+EASY: Final = 100
 
 #: Two components are parts of one mode if the log-density falls by less between them.
 VALLEY: Final = 4.0
@@ -49,6 +52,20 @@ def by_chance(law: Mixture, everywhere: Any, sightings: Any) -> Any:
     """
     rare = ~np.asarray(everywhere) & (np.asarray(sightings) < few(law.dimensions))
     return rare & ~_adjoining(law, rare)
+
+
+def hard_to_find(law: Mixture, sightings: Any) -> Any:
+    """Return which components are modes that few points of the prior show, (K,).
+
+    They must hold more than `NOTABLE` of the posterior.
+
+    >>> roots = np.repeat(np.eye(2)[None], 3, axis=0)
+    >>> law = Mixture(np.full(3, 1 / 3), np.array([[0, 0], [1, 0], [20, 0.0]]), roots, 8.0)
+    >>> hard_to_find(law, np.array([900, 30, 30])).tolist()
+    [False, False, True]
+    """
+    hard = (law.shares > NOTABLE) & (np.asarray(sightings) < EASY)
+    return hard & ~_adjoining(law, hard)
 
 
 def _adjoining(law: Mixture, rare: Any) -> Any:

@@ -18,10 +18,11 @@ from croupier.annealing.climbs import Known, climb, climb_price
 from croupier.annealing.landscapes import Landscape, far_coordinates, parabolas
 from croupier.annealing.models import Model
 from croupier.annealing.peaks import shape_of, shape_price
+from croupier.annealing.rare_modes import hard_to_find
 from croupier.annealing.slices import Chains
 from croupier.data.draws import Floats
 
-__all__ = ["Screened", "screen"]
+__all__ = ["EXPLAINED", "Screened", "screen"]
 
 #: Points that are looked at together, and the first of them, which the landscape is fitted to.
 BLOCK: Final = 10_000
@@ -35,8 +36,10 @@ KEPT: Final = 0.05
 #: The known modes explain a point if what they say is off by at most this share of the fall.
 CLOSE: Final = 0.1
 
-#: If they explain a smaller share of the first looks, more of them would show nothing.
+#: If they explain a smaller share of the first looks, more of them would show nothing. If they
+#: explain the second share, looks show more than starts can.
 USELESS: Final = 0.2
+EXPLAINED: Final = 0.8
 
 #: The rounds of climbs, how many of them may be in vain, and the points of each: those that are
 #: sorted, and of these the most that climb.
@@ -83,11 +86,17 @@ class Looks(NamedTuple):
 
 
 def screen(
-    model: Model, rng: np.random.Generator, known: Known, number: int, most: float
+    model: Model,
+    rng: np.random.Generator,
+    known: Known,
+    number: int,
+    most: float,
+    further: int = 0,
 ) -> Screened:
     """Look at a number of points of the prior, and give a component to each peak behind surprises.
 
-    After about `most` evaluations no further climbs begin.
+    If a known mode is hard to find, another may be harder: then there are `further` looks. After
+    about `most` evaluations no further climbs begin.
     """
     first = Looks.of(model, rng, min(number, FIRST))
     k = len(known.law.shares)
@@ -101,18 +110,31 @@ def screen(
         explained = _watched(land, first).explained
         if explained < USELESS * len(first.points):
             return Screened(shown, explained)
-    parts, left = [], number - FIRST
-    while left > 0 and not model.late():
-        watched = _watched(land, Looks.of(model, rng, min(BLOCK, left)))
-        known.count += min(BLOCK, left)
-        left -= BLOCK
-        parts.append(watched.kept)
+    for more in (number - FIRST, further):
+        if more <= 0 or model.late():
+            break
+        watched = _looked(model, rng, known, land, more)
         explained, shown = explained + watched.explained, shown + watched.shown
-    if parts:
-        kept, few = Looks.joined(parts), np.flatnonzero(shown < FIRST / 10)
-        land = land.fitted(*Looks.joined([first, kept])[1:], few)
-        land, shown = _climbed(model, rng, known, land, kept, shown, most)
+        few = np.flatnonzero(shown < FIRST / 10)
+        land = land.fitted(*Looks.joined([first, watched.kept])[1:], few)
+        land, shown = _climbed(model, rng, known, land, watched.kept, shown, most)
+        if explained < EXPLAINED * number or not hard_to_find(known.law, shown).any():
+            break
     return Screened(shown, explained)
+
+
+def _looked(
+    model: Model, rng: np.random.Generator, known: Known, land: Landscape, number: int
+) -> _Watched:
+    """Look at more points, block by block."""
+    parts: list[_Watched] = []
+    while number > 0 and (not parts or not model.late()):
+        parts.append(_watched(land, Looks.of(model, rng, min(BLOCK, number))))
+        known.count += min(BLOCK, number)
+        number -= BLOCK
+    kept = Looks.joined([each.kept for each in parts])
+    shown = np.sum([each.shown for each in parts], axis=0)
+    return _Watched(kept, shown, sum(each.explained for each in parts))
 
 
 def surprise(land: Landscape, looks: Looks) -> tuple[Floats, Any]:

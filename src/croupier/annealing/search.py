@@ -19,6 +19,7 @@ from croupier.annealing.mixtures import Mixture, MixtureLevel, Pace, move
 from croupier.annealing.models import Model
 from croupier.annealing.pilots import LEFT, TINY, systematic
 from croupier.annealing.slices import Chains
+from croupier.annealing.wandering import POOR, wander
 from croupier.data.draws import Floats
 
 __all__ = ["COST", "Found", "early_points", "evaluations_of", "search"]
@@ -194,8 +195,8 @@ def _settled(
 ) -> MixtureLevel:
     """Move points until they no longer depend on where they were; return the level.
 
-    There are at most `most` moves. The first moves are in turn about each of the laws. The law
-    whose moves go further stays.
+    There are at most `most` moves about the laws. The first moves are in turn about each of them.
+    The law whose moves go further stays. Where all of them are poor, points also wander.
     """
     paces = [Pace(each) for each in laws]
     for moves in range(most):
@@ -208,6 +209,8 @@ def _settled(
             continue
         pace = paces[moves % len(paces)]
         pace.add(*move(rng, chains, beta, evaluate, pace.level(beta)))
+        if moves >= MOVES and max(each.mean() for each in paces) < POOR:
+            wander(rng, chains, beta, evaluate, pace.law)
         if moves + 1 >= MOVES and np.sum([each.gone for each in paces], axis=0).min() >= FORGOTTEN:
             break
     return max(paces, key=lambda pace: pace.mean()).level(beta)

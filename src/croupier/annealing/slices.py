@@ -40,6 +40,10 @@ class Chains:
         """Return a copy of some of the chains."""
         return Chains(self.points[which], self.prior[which], self.likelihood[which])
 
+    def copy(self) -> Chains:
+        """Return a copy of all chains."""
+        return Chains(self.points.copy(), self.prior.copy(), self.likelihood.copy())
+
     @classmethod
     def joined(cls, parts: Sequence[Chains]) -> Chains:
         """Return the chains of all parts."""

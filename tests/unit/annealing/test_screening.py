@@ -93,3 +93,31 @@ def test_looks_that_the_data_forbid_show_nothing() -> None:
     found = screen(model, np.random.default_rng(7), known, 20_000, 1e6)
     assert found.looks < 0.2 * 20_000
     assert known.peaks == []
+
+
+def test_a_mode_that_is_hard_to_find_asks_for_further_looks() -> None:
+    """The narrow mode is known, and 40 000 looks show it less than 100 times."""
+    model = narrow_and_wide(8, 0.125, 0.6)
+    known = knows_the_wide_one(model, 0.6)
+    assert model.chart is not None
+    place = model.chart.to(np.full((1, 8), 4.0))
+    root = np.diag(0.125 / (20 * st.norm.pdf(place[0])))[None]
+    both = Mixture(
+        np.full(2, 0.5),
+        np.concatenate([known.law.means, place]),
+        np.concatenate([known.law.roots, root]),
+        8.0,
+    )
+    tops = Chains.joined([known.tops, Chains(place, *model.evaluate(place))])
+    known = Known(both, tops, -8 * np.log(20.0))
+    found = screen(model, np.random.default_rng(7), known, 40_000, 1e6, further=30_000)
+    assert found.looks > 0.99 * 70_000
+    assert known.count >= 70_000
+
+
+def test_modes_that_are_easy_to_find_ask_for_no_further_looks() -> None:
+    model = narrow_and_wide(2, 0.4, 0.6)
+    known = knows_the_wide_one(model, 0.6)
+    found = screen(model, np.random.default_rng(7), known, 40_000, 1e6, further=30_000)
+    assert len(known.peaks) == 1
+    assert found.looks <= 40_000
