@@ -117,21 +117,27 @@ def _falling(levels: int) -> Floats:
     return np.asarray(weights / max(weights.sum(), 0.5))
 
 
-def differences(blocks: Floats) -> list[Floats]:
+def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
     """Return half the differences between neighbours: halves first, then quarters and so on.
 
     `blocks` (R, B, m) are means of blocks. There are none if B is no power of two.
+
+    >>> [len(each) for each in differences(np.zeros((4, 16, 1)), 3)]
+    [4, 8, 16]
     """
-    B, m = blocks.shape[1:]
+    R, B, m = blocks.shape
     if B & (B - 1):
         return []  # the last stage of a budget was no doubling
+    if B > 2**levels:
+        B = 2**levels
+        blocks = blocks.reshape(R, B, -1, m).mean(axis=2)
     found = []
     while B > 1:
         B //= 2
         pairs = blocks.reshape(-1, B, 2, m)
         found.append(((pairs[:, :, 0] - pairs[:, :, 1]) / 2).reshape(-1, m))
         blocks = pairs.mean(axis=2)
-    return found[::-1][:_LEVELS]
+    return found[::-1]
 
 
 def _rate(differences: list[Floats], usual: float) -> Floats:
