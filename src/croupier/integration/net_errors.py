@@ -128,7 +128,7 @@ def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
     R, B, m = blocks.shape
     if B & (B - 1):
         return []  # the last stage of a budget was no doubling
-    if B > 2**levels:
+    if 2**levels < B:
         B = 2**levels
         blocks = blocks.reshape(R, B, -1, m).mean(axis=2)
     found = []
