@@ -52,7 +52,7 @@ def test_kinks_across_the_axes_are_covered() -> None:
         for seed in range(1000, 1020):
             low, high = run(problem, seed, rtol=1e-2, draws=10**6).interval
             covered += low <= problem.value <= high
-    assert covered >= 186  # fewer have a chance of 5 % if it covers 95 %
+    assert covered >= 184  # below 184 has a chance of 2.4 % if it covers 95 %
 
 
 @pytest.mark.slow
