@@ -200,7 +200,7 @@ $(SAMPLERS): pyproject.toml constraints.txt benchmarks/evidence.txt
 $(PEERS): pyproject.toml constraints.txt benchmarks/peers.txt
 	@$(PYTHON) -m venv --clear .venv-peers
 	@echo "Installing croupier and other integrators into .venv-peers ..."
-	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e . -r benchmarks/peers.txt
+	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e '.[plot]' -r benchmarks/peers.txt
 	@touch $@
 
 # And so does OpenTURNS. It is under the LGPL: it is only run.

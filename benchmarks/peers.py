@@ -29,7 +29,7 @@ TOLERANCES = (1e-2, 1e-3, 1e-4)
 KEY = ("problem", "method", "rtol")
 MISSING = """{name} is not installed. `make bench-peers` installs it with croupier into a separate
 virtual environment. To do it by hand:
-    pip install -c constraints.txt -e . -r benchmarks/peers.txt"""
+    pip install -c constraints.txt -e '.[plot]' -r benchmarks/peers.txt"""
 
 
 class Answer(NamedTuple):

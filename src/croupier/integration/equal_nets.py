@@ -35,6 +35,9 @@ _OF_JUMP: Final = 2.0
 #: The square of the height of a jump is at least this part of the variance of f.
 _HIGH: Final = 2.0
 
+#: Differences of halves, quarters, eighths and sixteenths are compared.
+_LEVELS: Final = 4
+
 #: An indicator or a staircase has at most so many distinct values.
 _FEW: Final = 8
 
@@ -104,7 +107,7 @@ def least_of_equal_nets(blocks: Floats, n: int, spread: Floats) -> Floats:
     """
     R = len(blocks)
     between = blocks.mean(axis=1).var(axis=0, ddof=1)
-    D = [np.square(each).mean(axis=0) for each in differences(blocks)]
+    D = [np.square(each).mean(axis=0) for each in differences(blocks, _LEVELS)]
     if not D:
         return np.zeros_like(between)  # the last stage of a budget was no doubling
     smooth = np.max([_whole(each, level, _FASTEST) for level, each in enumerate(D)], axis=0)

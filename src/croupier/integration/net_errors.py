@@ -1,9 +1,9 @@
 """The error of R nets: from their means, and from contrasts between blocks of each net.
 
 A few means say little about their own spread. But the first half of a net is a net, and so is each
-quarter. The differences between halves, quarters, eighths and sixteenths show how fast the variance
-falls with the number of points, and this is extrapolated to the whole net. What was known before
-the last doubling is extrapolated too.
+quarter. The differences between halves, quarters and so on, down to 64 parts, show how fast the
+variance falls with the number of points, and this is extrapolated to the whole net. What was known
+before the last doubling is extrapolated too.
 """
 
 from __future__ import annotations
@@ -16,20 +16,25 @@ from croupier.data.draws import Floats
 
 __all__ = ["BLOCKS", "USUAL", "NetError", "averaged", "block_size", "differences", "net_error"]
 
-#: A net is kept as this many blocks of equal size, in the order of its points.
-BLOCKS: Final = 16
+#: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
+#: is small, its blocks are no smaller than four points, as long as it has 16 of them: the first few
+#: points of a net say little about the rate of larger ones.
+BLOCKS: Final = 64
+_FEWER: Final = 16
+_SMALLEST: Final = 4
 
-#: Differences of halves, quarters, eighths and sixteenths are used.
-_LEVELS: Final = 4
+#: Differences of halves, quarters and so on are used, down to 64 parts.
+_LEVELS: Final = 6
 
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
 _LEAST, _MOST = 1.0, 3.0
 
-#: The extrapolated variance counts like this many degrees of freedom if all levels are known. Its
-#: own noise allows for more; the rate may change.
+#: The extrapolated variance counts like this many degrees of freedom if so many levels are known.
+#: Its own noise allows for more; the rate may change.
 _WORTH: Final = 6.0
+_ENOUGH: Final = 4
 
 #: The weight of what the variance before the last doubling says.
 _BEFORE: Final = 0.4
@@ -49,12 +54,13 @@ class NetError(NamedTuple):
 
 
 def block_size(stop: int) -> int:
-    """Return the points of a block in a net that grows to `stop` points: 16 blocks, or fewer.
+    """Return the points of a block in a net that grows to `stop` points: 64 blocks, or fewer.
 
-    >>> block_size(8), block_size(64), block_size(96)
-    (1, 4, 8)
+    >>> [block_size(stop) for stop in (8, 32, 64, 96, 256, 512)]
+    [1, 2, 4, 4, 4, 8]
     """
-    return max(1 << (stop - 1).bit_length(), BLOCKS) // BLOCKS
+    whole = 1 << (stop - 1).bit_length()
+    return max(whole // BLOCKS, min(whole // _FEWER, _SMALLEST), 1)
 
 
 def net_error(blocks: Floats, size: int, usual: float = USUAL) -> NetError:
@@ -71,7 +77,7 @@ def net_error(blocks: Floats, size: int, usual: float = USUAL) -> NetError:
     away = means - means.mean(axis=0)
     found = differences(blocks / size)
     L = len(found)
-    worth = _WORTH * L / _LEVELS
+    worth = _WORTH * min(L / _ENOUGH, 1.0)
     df = R - 1 + worth
     rate = _rate(found, usual) if L else np.full(blocks.shape[2], usual)
     shares = worth / df * _falling(L)
@@ -111,21 +117,27 @@ def _falling(levels: int) -> Floats:
     return np.asarray(weights / max(weights.sum(), 0.5))
 
 
-def differences(blocks: Floats) -> list[Floats]:
+def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
     """Return half the differences between neighbours: halves first, then quarters and so on.
 
     `blocks` (R, B, m) are means of blocks. There are none if B is no power of two.
+
+    >>> [len(each) for each in differences(np.zeros((4, 16, 1)), 3)]
+    [4, 8, 16]
     """
-    B, m = blocks.shape[1:]
+    R, B, m = blocks.shape
     if B & (B - 1):
         return []  # the last stage of a budget was no doubling
+    if 2**levels < B:
+        B = 2**levels
+        blocks = blocks.reshape(R, B, -1, m).mean(axis=2)
     found = []
     while B > 1:
         B //= 2
         pairs = blocks.reshape(-1, B, 2, m)
         found.append(((pairs[:, :, 0] - pairs[:, :, 1]) / 2).reshape(-1, m))
         blocks = pairs.mean(axis=2)
-    return found[::-1][:_LEVELS]
+    return found[::-1]
 
 
 def _rate(differences: list[Floats], usual: float) -> Floats:

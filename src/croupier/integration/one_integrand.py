@@ -59,7 +59,7 @@ def integrate(
     Returns:
         A `Result`. Its rows are the families of nets, and in one and two dimensions a cubature that
         the nets check. The interval is Student's, from the spread of 4 independent nets and of
-        their halves, quarters, eighths and sixteenths.
+        their halves, quarters and so on, down to 64 parts.
 
     >>> import numpy as np
     >>> import croupier as cr

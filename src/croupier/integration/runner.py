@@ -109,18 +109,21 @@ class Runner:
         """Take the sums of the blocks of one segment, and its extreme values."""
         (extra,) = outcome.extra["arm"]
         first, nets = extra["net"], extra["nets"]
-        sums = np.asarray(extra["sums"])
+        sums, count = np.asarray(extra["sums"]), outcome.size // nets
+        block = count // sums.shape[1]  # older stores have larger ones
         if self._blocks is None:
             m = sums.shape[2]
             self._blocks, self._absolute = np.zeros((NETS_EACH, BLOCKS, m)), np.zeros(m)
             self._squares = np.zeros(m)
-        while self._size < block_size(extra["stage"][1]):
+        while self._size < max(block_size(extra["stage"][1]), block):
             self._blocks[:, : BLOCKS // 2] = self._blocks[:, ::2] + self._blocks[:, 1::2]
             self._blocks[:, BLOCKS // 2 :] = 0.0
             self._size *= 2
+        if (parts := min(self._size, count) // block) > 1:
+            sums = sums.reshape(nets, -1, parts, sums.shape[2]).sum(axis=2)
         at = extra["start"] // self._size
         self._blocks[first : first + nets, at : at + sums.shape[1]] += sums
-        self._known[first : first + nets] += outcome.size // nets
+        self._known[first : first + nets] += count
         self._absolute = self._absolute + extra["absolute"]
         self._squares = self._squares + extra["squares"]
         low, high = extra["ends"]

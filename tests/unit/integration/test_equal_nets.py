@@ -124,7 +124,7 @@ def test_a_jump_next_to_a_fraction_of_a_power_of_two_is_covered() -> None:
             assert abs(result.value - np.expm1(0.4997)) < 3 * result.stderr
 
 
-@pytest.mark.parametrize("seed", [103, 113, 120])
+@pytest.mark.parametrize("seed", [113, 120, 125])
 def test_a_spike_that_another_family_has_seen_deserves_a_warning(seed: int) -> None:
     spike = two()[-1]
     with pytest.warns(cr.CroupierWarning, match="other families have seen values"):

@@ -1,0 +1,77 @@
+"""The error of nets from differences of their blocks, down to 64 parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import croupier as cr
+from croupier.integration import net_arm
+from croupier.integration.net_errors import BLOCKS, block_size, differences, net_error
+
+
+def nets(rng: np.random.Generator, blocks: int, rate: float) -> Any:
+    """Return block means (4, blocks, 1) of nets whose variance is 1 and falls like n^-rate.
+
+    A net is divided into halves that differ by 2 d, where d has the variance D_l of its level.
+    """
+    found, D = rng.normal(size=(4, 1)), 2**rate - 1
+    while found.shape[1] < blocks:
+        d = rng.normal(scale=np.sqrt(D), size=found.shape)
+        found = np.stack((found - d, found + d), axis=2).reshape(4, -1)
+        D *= 2**rate
+    return found[:, :, None]
+
+
+@pytest.mark.parametrize("rate", [1.2, 1.5, 2.2])
+def test_more_blocks_know_the_rate_and_the_variance_better(rate: float) -> None:
+    rng = np.random.default_rng(7)
+    many = [nets(rng, BLOCKS, rate) for _ in range(400)]
+    fine = [net_error(one, 1) for one in many]
+    coarse = [net_error(4 * one.reshape(4, 16, 4, 1).mean(axis=2), 4) for one in many]
+    off = [np.square([e.rate[0] - rate for e in each]).mean() for each in (fine, coarse)]
+    assert off[0] < 0.5 * off[1]
+    for e, limits in ((fine, (0.9, 1.15)), (coarse, (0.7, 1.4))):
+        assert limits[0] < 4 * np.mean([one.variance[0] for one in e]) < limits[1]
+    assert fine[0].df == coarse[0].df == 9
+
+
+def test_a_net_has_64_blocks_or_blocks_of_four_points_or_16_blocks() -> None:
+    count = [n // block_size(n) for n in (16, 32, 64, 128, 256, 512, 2**20)]
+    assert count == [16, 16, 16, 32, 64, 64, 64]
+
+
+def test_differences_of_fewer_levels_are_the_first_ones() -> None:
+    blocks = np.random.default_rng(7).normal(size=(4, 64, 2))
+    every, four = differences(blocks), differences(blocks, 4)
+    assert [len(each) for each in every] == [4, 8, 16, 32, 64, 128]
+    for one, other in zip(four, every, strict=False):
+        assert one == pytest.approx(other)
+    halves = blocks.reshape(4, 2, 32, 2).mean(axis=2)
+    assert every[0] == pytest.approx((halves[:, 0] - halves[:, 1]) / 2)
+
+
+def test_a_store_with_16_blocks_for_each_net_goes_on(tmp_path: Path) -> None:
+    """Versions before kept the sums of larger blocks."""
+
+    def f(x: Any) -> Any:
+        return np.maximum(x.sum(axis=1) - 3, 0)
+
+    def run(draws: int, **options: Any) -> cr.Result:
+        settings = {"rng": 7, "progress": False, "store": tmp_path / "run.db", **options}
+        return cr.integrate(f, [(0, 1)] * 4, draws=draws, **settings)
+
+    def sixteen(stop: int) -> int:
+        return max(1 << (stop - 1).bit_length(), 16) // 16
+
+    with patch.object(net_arm, "block_size", sixteen):
+        before = run(2000)
+    assert cr.open_run(tmp_path / "run.db").result().value == before.value
+    after = run(10**6, rtol=1e-2)
+    assert after.stopped == "tolerance"
+    assert after.draws > before.draws
+    assert abs(after.value * 120 - 1) < 0.015
