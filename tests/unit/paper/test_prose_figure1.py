@@ -53,7 +53,8 @@ def test_the_grids_are_those_that_the_page_describes(
     even: Figure1, log: Figure1, text: str
 ) -> None:
     assert (even.study.runs, even.study.horizon, len(even.tiles)) == (2000, 10**6, 100)
-    assert {row.runs for row in even.rows} == {2000}
+    assert {row.runs for figure in (even, log) for row in figure.rows} == {2000}
+    assert "Every policy has 2000 runs in every cell of both grids" in text
     assert even.study.variances == even.study.extras
     assert (even.study.variances[0], even.study.variances[-1]) == (0.0125, 0.125)
     assert (log.study.variances[0], log.study.variances[-1]) == (0.002, 0.2)
@@ -90,8 +91,8 @@ def test_ucb_v_wins_where_both_variances_are_low(even: Figure1, log: Figure1, te
     assert f"the second policy has {min(leads):.2f} to {max(leads):.2f} times its regret" in text
     rest = [tile for tile in won if tile not in small]
     assert [tile.cell for tile in rest] == [(0.043, 0.002), (0.043, 0.0043)]
-    assert all(tile.within_noise for tile in rest)
-    assert "At V1 = 0.043 it still wins the two cells with the smallest extra variances" in text
+    assert [tile.within_noise for tile in rest] == [False, True]
+    assert "wins the two cells with the smallest extra variances, the second of them within" in text
 
 
 def test_where_kl_ucb_is_better_than_ucb_v(even: Figure1, log: Figure1, text: str) -> None:
@@ -180,15 +181,19 @@ def test_all_cells_whose_mean_is_not_well_known_are_explained(
         # A single large run among n makes a standard error of its draws over n.
         assert float(row["largest"]) / int(row["runs"]) > 0.7 * float(row["stderr"])
         assert float(row["next"]) < float(row["largest"]) / 2
-    largest, rest = (
-        " and ".join(f"{float(row[name]):,.0f}".replace(",", " ") for row in explained.values())
+    numbers = {
+        name: [f"{float(row[name]):,.0f}".replace(",", " ") for row in explained.values()]
         for name in ("largest", "p99")
-    )
+    }
+    largest, rest = (", ".join(each[:-1]) + f" and {each[-1]}" for each in numbers.values())
     assert f"one run of 2000, with {largest} draws of the worse arm" in text
     assert f"99 % of the runs have at most {rest} such draws" in text
-    numbers = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    on_even = numbers[sum(grid == "even" for grid, *_ in unsure)]
-    on_log = numbers[sum(grid == "logarithmic" for grid, *_ in unsure)]
+    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    on_even = words[sum(grid == "even" for grid, *_ in unsure)]
+    on_log = words[sum(grid == "logarithmic" for grid, *_ in unsure)]
+    v1, extra = (float(list(explained.values())[-1][name]) for name in ("V1", "extra"))
+    assert f"The variances of this cell differ by {100 * extra / v1:.0f} %" in text
+    assert 0.5 < float(list(explained.values())[-1]["largest"]) / log.study.horizon < 0.52
     assert f"There are {on_even} on the even grid and {on_log} on the logarithmic grid" in text
 
 
