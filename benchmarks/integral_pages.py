@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from benchmarks import peer_ratios, report
@@ -17,7 +18,7 @@ def peers(groups: tuple[str, ...]) -> Table:
             row["rtol"],
             str(row["problems"]),
             row["solved"],
-            *(f"{row[c]:.2f}" for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
+            *(_two(row[c]) for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
         ]
         for rtol in ("0.01", "0.001", "0.0001")
         for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
@@ -25,6 +26,10 @@ def peers(groups: tuple[str, ...]) -> Table:
     header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
               "CPU time at 1 µs", "covered"]  # fmt: skip
     return header, rows
+
+
+def _two(number: float) -> str:
+    return "-" if math.isnan(number) else f"{number:.2f}"
 
 
 def low_dimensions() -> Table:

@@ -46,7 +46,7 @@ def ratios(
                 "1 us": _mean(pairs, "seconds", 1e-6),
                 "most": max((float(a["evaluations"]) / float(b["evaluations"]) for a, b in pairs),
                             default=math.nan),
-                "covered": sum(int(row["covered"]) for row in own) / max(reached, 1),
+                "covered": _held(own),
             }
         )  # fmt: skip
     return table
@@ -74,6 +74,32 @@ def true_ratios(rows: list[dict[str, str]], groups: tuple[str, ...]) -> list[dic
                      "evaluations": math.exp(sum(logs) / len(logs)), "most": math.exp(max(logs))}
                 )  # fmt: skip
     return table
+
+
+def against_honest(rows: list[dict[str, str]], rtol: str) -> list[tuple[float, str, str]]:
+    """Return croupier's evaluations relative to peers whose error bars hold, the largest first.
+
+    Problems of three and more dimensions; a ratio, a problem and a method. The error bar of a peer
+    holds if it covered in 85 % of its runs, and its median error is within the tolerance.
+    """
+    rows = [row for row in rows if row["rtol"] == rtol and int(row["problem"].split()[-1]) > 2]
+    own = {row["problem"]: float(row["evaluations"]) for row in rows if row["method"] == "croupier"}
+    found = [
+        (own[row["problem"]] / float(row["evaluations"]), row["problem"], row["method"])
+        for row in rows
+        if row["method"] != "croupier"
+        and row["problem"] in own
+        and _solved(row)
+        and float(row["true error"]) <= float(rtol)
+        and int(row["covered"]) >= 0.85 * int(row["runs"])
+    ]
+    return sorted(found, reverse=True)
+
+
+def _held(rows: list[dict[str, str]]) -> float:
+    """Return how often error bars held, every problem with the same weight."""
+    shares = [int(row["covered"]) / int(row["reached"]) for row in rows if int(row["reached"])]
+    return sum(shares) / len(shares) if shares else math.nan
 
 
 def _solved(row: dict[str, str]) -> bool:

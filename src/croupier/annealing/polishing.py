@@ -23,7 +23,7 @@ from croupier.annealing.models import Model
 from croupier.annealing.peaks import Peak
 from croupier.annealing.pilots import systematic
 from croupier.annealing.slices import Chains
-from croupier.annealing.wandering import POOR, wander
+from croupier.annealing.wandering import poor, wander
 from croupier.data.draws import Floats
 
 __all__ = ["Polished", "Walkers", "polished"]
@@ -127,7 +127,7 @@ class Walkers:
 
         for sweep in range(MOST_SWEEPS):
             pace.add(*move(rng, chains, 1.0, evaluate, pace.level(1.0)))
-            if pace.mean() < POOR:
+            if poor(pace.mean(), model.dimensions):
                 wander(rng, chains, 1.0, evaluate, law)
             if len(law.shares) > 1 and sweep % 3 == 2:
                 move(rng, chains, 1.0, evaluate, pace.level(1.0), jump=True)
@@ -213,7 +213,7 @@ def polished(
         # Chains that have not been everywhere flatter a law, and so do a few of its own points.
         excess = max(excess, seen)
         laws.append((seen, law))
-        far = walk.pace >= POOR and not edges
+        far = not poor(walk.pace, model.dimensions) and not edges
         if (excess < GOOD and far) or spent > most or model.late():
             break
         if not far:

@@ -19,7 +19,7 @@ from croupier.annealing.mixtures import Mixture, MixtureLevel, Pace, move
 from croupier.annealing.models import Model
 from croupier.annealing.pilots import LEFT, TINY, systematic
 from croupier.annealing.slices import Chains
-from croupier.annealing.wandering import POOR, wander
+from croupier.annealing.wandering import poor, wander
 from croupier.data.draws import Floats
 
 __all__ = ["COST", "Found", "early_points", "evaluations_of", "search"]
@@ -209,7 +209,8 @@ def _settled(
             continue
         pace = paces[moves % len(paces)]
         pace.add(*move(rng, chains, beta, evaluate, pace.level(beta)))
-        if moves >= MOVES and max(each.mean() for each in paces) < POOR:
+        furthest = max(each.mean() for each in paces)
+        if moves >= MOVES and poor(furthest, chains.points.shape[1]):
             wander(rng, chains, beta, evaluate, pace.law)
         if moves + 1 >= MOVES and np.sum([each.gone for each in paces], axis=0).min() >= FORGOTTEN:
             break

@@ -31,6 +31,10 @@ USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
 _LEAST, _MOST = 1.0, 3.0
 
+#: So many levels can show that the rate of large blocks is lower, if by so many standard errors.
+_BENDS: Final = 3
+_DOUBT: Final = 1.0
+
 #: The extrapolated variance counts like this many degrees of freedom if so many levels are known.
 #: Its own noise allows for more; the rate may change.
 _WORTH: Final = 6.0
@@ -143,13 +147,27 @@ def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
 def _rate(differences: list[Floats], usual: float) -> Floats:
     """Return the exponent a from the slope of log D_l, shrunk to the usual one, from 1 to 3.
 
-    log D_l has the variance 2/count, so the weights are count/2.
+    log D_l has the variance 2/count, so the weights are count/2. The many differences of small
+    blocks decide. If f is a fast part and a slow one, they show the fast one only: where the slope
+    of the larger half of the levels is lower by a standard error, this slope alone counts.
     """
-    w = np.array([len(each) / 2 for each in differences])
-    x = np.log(2) * np.arange(1, len(w) + 1)
     D = np.array([np.square(each).mean(axis=0) for each in differences])
     y = np.log(np.maximum(D, 1e-300))
-    away = x - w @ x / w.sum()
-    slope = (w * away) @ y
-    a = (slope + _INFORMATION * usual) / (w @ np.square(away) + _INFORMATION)
+    w = np.array([len(each) / 2 for each in differences])
+    a, known = _slope(y, w)
+    coarse = len(w) // 2
+    if coarse >= _BENDS:
+        top, of_top = _slope(y[:coarse], w[:coarse])
+        rest, of_rest = _slope(y[coarse:], w[coarse:])
+        slower = rest - top > _DOUBT * np.sqrt(1 / of_top + 1 / of_rest)
+        a, known = np.where(slower, top, a), np.where(slower, of_top, known)
+    a = (known * a + _INFORMATION * usual) / (known + _INFORMATION)
     return np.asarray(np.clip(a, _LEAST, _MOST))
+
+
+def _slope(y: Floats, w: Floats) -> tuple[Floats, float]:
+    """Return the weighted slope of y (L, m) by the log of the size, and its information."""
+    x = np.log(2) * np.arange(len(w))
+    away = x - w @ x / w.sum()
+    known = float(w @ np.square(away))
+    return (w * away) @ y / max(known, 1e-300), known

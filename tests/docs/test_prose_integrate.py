@@ -1,0 +1,119 @@
+"""The numbers in the comparison of docs/integrate.md are those of the tables."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import report
+from benchmarks.peer_ratios import HELD_OUT, SEEN, against_honest, ratios, true_ratios
+
+TOLERANCES = ("0.01", "0.001", "0.0001")
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """Return the page without its tables, in one line."""
+    page = (Path(__file__).parents[2] / "docs" / "integrate.md").read_text()
+    return re.sub(r"\s+", " ", re.sub(r"<!-- table.*?<!-- end -->", "", page, flags=re.DOTALL))
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, str]]:
+    return report.read("peers")
+
+
+def evaluations(rows: list[dict[str, str]], groups: tuple[str, ...]) -> dict[str, list[float]]:
+    """Return croupier's evaluations relative to each method, at the three tolerances."""
+    found: dict[str, list[float]] = {}
+    for rtol in TOLERANCES:
+        for row in ratios(rows, rtol, groups):
+            found.setdefault(row["method"], []).append(row["evaluations"])
+    return found
+
+
+def spoken(numbers: list[float]) -> str:
+    return ", ".join(f"{one:.2f}" for one in numbers[:-1]) + f" and {numbers[-1]:.2f}"
+
+
+def test_evaluations_at_the_stop(rows: list[dict[str, str]], text: str) -> None:
+    seen, held = evaluations(rows, SEEN), evaluations(rows, HELD_OUT)
+    for method in ("CubQMCSobolG", "CubQMCBayesNetG", "CubQMCRepStudentT"):
+        assert f"{spoken(seen[method])} of {method}'s" in text
+    for method in ("CubQMCSobolG", "CubQMCBayesNetG"):
+        assert f"{spoken(held[method])} of {method}'s" in text
+
+
+def test_the_goals_of_evaluations_are_met(rows: list[dict[str, str]]) -> None:
+    seen = evaluations(rows, SEEN)
+    limits = {
+        "CubQMCSobolG": (0.85, 0.60),
+        "CubQMCRepStudentT": (0.35, 0.35),
+        "CubQMCBayesNetG": (0.95, 0.95),
+    }
+    for method, most in limits.items():
+        for measured, limit in zip(seen[method], most, strict=False):
+            assert measured <= limit
+
+
+def test_no_honest_peer_is_far_ahead(rows: list[dict[str, str]], text: str) -> None:
+    for rtol in TOLERANCES:
+        worst, problem, method = against_honest(rows, rtol)[0]
+        kind = problem.rsplit(" ", 1)[0]
+        assert f"{worst:.1f} at {rtol} ({kind}, {method})" in text
+        assert worst < (5 if rtol != "0.0001" else 5.1)
+
+
+def test_error_bars_of_one_net_on_the_ball(rows: list[dict[str, str]], text: str) -> None:
+    found = {(row["problem"], row["method"], row["rtol"]): row for row in rows}
+    for rtol in ("0.01", "0.001"):
+        row = found["ball 6", "CubQMCSobolG", rtol]
+        assert f"{row['covered']} of {row['runs']} runs at {rtol}" in text
+    assert f"stops after {int(found['ball 6', 'CubQMCSobolG', '0.001']['evaluations'])}" in text
+
+
+def test_how_often_the_error_bars_hold(rows: list[dict[str, str]], text: str) -> None:
+    def held(rtol: str, groups: tuple[str, ...]) -> tuple[int, int]:
+        own = [
+            row
+            for row in rows
+            if (row["method"], row["rtol"]) == ("croupier", rtol) and row["group"] in groups
+        ]
+        return sum(int(row["covered"]) for row in own), sum(int(row["reached"]) for row in own)
+
+    seen, other = held("0.01", SEEN), held("0.01", HELD_OUT)
+    assert f"held in {seen[0]} of {seen[1]} runs on the 41 problems" in text
+    assert f"and in {other[0]} of {other[1]} on the ten held-out ones" in text
+    for rtol in ("0.001", "0.0001"):
+        covered, reached = held(rtol, SEEN + HELD_OUT)
+        assert f"in {covered} of {reached} runs that stopped at {rtol}" in text
+    own = [row for row in rows if row["method"] == "croupier" and row["rtol"] == "0.01"]
+    lowest = min((row for row in own if row["group"] == "held out"), key=covered_share)
+    assert covered_share(lowest) >= 0.85
+    assert f"The lowest of the held-out ones is {lowest['covered']} of {lowest['runs']}" in text
+
+
+def covered_share(row: dict[str, str]) -> float:
+    return int(row["covered"]) / int(row["runs"])
+
+
+def test_evaluations_to_a_true_error(text: str) -> None:
+    found: dict[str, list[Any]] = {}
+    for row in true_ratios(report.read("peer-true-errors"), SEEN):
+        found.setdefault(row["method"], []).append(row["evaluations"])
+    assert f"{spoken(found['vegas'])} of the evaluations of vegas" in text
+    assert f"{spoken(found['qmc_quad'])} of those of eight nets" in text
+
+
+def test_cpu_time_beside_vegas(rows: list[dict[str, str]], text: str) -> None:
+    seen, held = (
+        one["1 us"]
+        for groups in (SEEN, HELD_OUT)
+        for one in ratios(rows, "0.001", groups)
+        if one["method"] == "vegas"
+    )
+    assert seen <= 1
+    assert f"{seen:.2f} of the CPU time of vegas on the 41 problems, and {held:.2f} on the" in text
