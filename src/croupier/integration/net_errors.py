@@ -165,9 +165,9 @@ def _rate(differences: list[Floats], usual: float) -> Floats:
     return np.asarray(np.clip(a, _LEAST, _MOST))
 
 
-def _slope(y: Floats, w: Floats) -> tuple[Floats, float]:
+def _slope(y: Floats, w: Floats) -> tuple[Floats, Floats]:
     """Return the weighted slope of y (L, m) by the log of the size, and its information."""
     x = np.log(2) * np.arange(len(w))
     away = x - w @ x / w.sum()
-    known = float(w @ np.square(away))
-    return (w * away) @ y / max(known, 1e-300), known
+    known = np.asarray(w @ np.square(away))
+    return (w * away) @ y / np.maximum(known, 1e-300), known
