@@ -248,7 +248,9 @@ def as_prior(prior: PriorLike) -> Prior:
                 f"a list as a prior is one distribution per coordinate, got {prior!r}: {WAY_OUT}"
             )
         for find, kind in ((_normal, NormalPrior), (_uniform, UniformPrior)):
-            simple = [find(each) for each in prior]
+            # [law] * d is one object, and scipy takes long to answer.
+            once = {id(each): find(each) for each in {id(each): each for each in prior}.values()}
+            simple = [once[id(each)] for each in prior]
             if all(each is not None for each in simple):
                 return kind(*map(np.concatenate, zip(*simple, strict=True)))
         return Independent(tuple(map(Frozen, prior)))
