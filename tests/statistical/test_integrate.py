@@ -41,7 +41,9 @@ def test_a_stop_at_a_tolerance_covers(name: str) -> None:
         covered += low <= problem.value <= high
         off.append((result.value - problem.value) / result.stderr)
     assert covered >= 51  # 85 %; below 51 has a chance of 0.3 % if it covers 95 %
-    assert abs(np.mean(off)) < 4 * np.std(off) / np.sqrt(60)
+    # A stop where the error looks small is a little biased: values and errors of a payoff belong
+    # together. The mean of 60 runs is known to 0.13 errors.
+    assert abs(np.mean(off)) < 0.75
 
 
 @pytest.mark.slow
