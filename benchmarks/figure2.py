@@ -35,9 +35,6 @@ WANTED = {"I": 1.10, "ratio": 1.20}
 WIDTHS = (1.5, 2.0, 2.25, 3.0, 5.0, 10.0)
 PILOT = 100_000
 
-#: Squared errors of fewer runs are not shown: their standard error is hardly known itself.
-ENOUGH = 50
-
 Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
@@ -123,10 +120,7 @@ def measured_longer() -> Figure2 | None:
 def longer() -> Table:
     """Return the loss of the paper's contestants up to 10^6 draws, from squared errors."""
     marks = (10_000, 100_000, 316_228, 1_000_000)
-    nothing = (math.nan, math.nan)
-    return _longer(
-        marks, lambda row: (row.ratio, row.ratio_stderr) if row.runs >= ENOUGH else nothing
-    )
+    return _longer(marks, lambda row: (row.ratio, row.ratio_stderr))
 
 
 def longer_by_draws() -> Table:
@@ -169,11 +163,9 @@ def bank_or_paths() -> Table:
         other = paths.get((row.strike, row.contestant, row.draws))
         if other is None or row.draws not in (10_000, 100_000):
             continue
-        squared, by_draws = ["-", "-", "-"], "-"
-        if row.runs >= ENOUGH:
-            apart = (row.ratio - other.ratio) / math.hypot(row.ratio_stderr, other.ratio_stderr)
-            both = (f"{one.ratio:.3g} ± {one.ratio_stderr:.2g}" for one in (row, other))
-            squared = [*both, f"{apart:.1f}"]
+        apart = (row.ratio - other.ratio) / math.hypot(row.ratio_stderr, other.ratio_stderr)
+        both = (f"{one.ratio:.3g} ± {one.ratio_stderr:.2g}" for one in (row, other))
+        squared, by_draws = [*both, f"{apart:.1f}"], "-"
         if not np.isnan(row.allocation):
             by_draws = f"{row.allocation:.3g}, {other.allocation:.3g}"
         name = NAMES[row.contestant]

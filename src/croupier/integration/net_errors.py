@@ -31,7 +31,8 @@ USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
 _LEAST, _MOST = 1.0, 3.0
 
-#: So many levels can show that the rate of large blocks is lower, if by so many standard errors.
+#: The rate of large blocks is compared with that of small ones if each has so many levels. It
+#: counts alone if it is lower by so many standard errors.
 _BENDS: Final = 3
 _DOUBT: Final = 1.0
 
@@ -148,8 +149,9 @@ def _rate(differences: list[Floats], usual: float) -> Floats:
     """Return the exponent a from the slope of log D_l, shrunk to the usual one, from 1 to 3.
 
     log D_l has the variance 2/count, so the weights are count/2. The many differences of small
-    blocks decide. If f is a fast part and a slow one, they show the fast one only: where the slope
-    of the larger half of the levels is lower by a standard error, this slope alone counts.
+    blocks decide. But f may have a part whose error falls fast and one whose error falls slowly,
+    and small blocks show only the first. So if the slope of the large blocks is lower by a standard
+    error, it counts alone.
     """
     D = np.array([np.square(each).mean(axis=0) for each in differences])
     y = np.log(np.maximum(D, 1e-300))
