@@ -1,17 +1,11 @@
-"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there.
-
-`python -m benchmarks.figure1` plays the cells again in which the mean of the default is not well
-known, and writes down which runs are to blame.
-"""
+"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-import croupier as cr
 from benchmarks import report
 from croupier.errors import StoreError
 from croupier.paper import Figure1
@@ -28,9 +22,6 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 #: The folder of the logarithmic grid.
 LOG = "log-grid"
-
-#: A standard error of the default above this share of its mean is explained.
-UNSURE = 0.19
 
 
 def measured(shape: str, part: str = "") -> Figure1 | None:
@@ -118,26 +109,6 @@ def log_runs() -> Table:
     return header, lines
 
 
-def unsure() -> Table:
-    """Return the cells in which the mean of the default is not well known, and why."""
-    header = [
-        "grid", "V1, extra", "draws of the worse arm, mean", "99 %", "the largest of the runs",
-        "the next", "mean without the largest",
-    ]  # fmt: skip
-    return header, [
-        [
-            row["grid"],
-            f"{row['V1']}, {row['extra']}",
-            formats.number(float(row["mean"]), float(row["stderr"])),
-            f"{float(row['p99']):.0f}",
-            row["largest"],
-            row["next"],
-            f"{float(row['mean without the largest']):.0f}",
-        ]
-        for row in report.read("fig1-unsure")
-    ]
-
-
 def kl_ucb_over_ucb_v() -> Table:
     """Return the regret of KL-UCB divided by that of UCB-V in every cell."""
     return _matrix(lambda tile: f"{tile.rows['kl-ucb'].regret / tile.rows['ucb-v'].regret:.2f}")
@@ -177,59 +148,3 @@ def _matrix(show: Callable[[Tile], str], part: str = "") -> Table:
         for extra in reversed(study.extras)
     ]
     return ["extra \\ V1", *(f"{v1:g}" for v1 in study.variances)], rows
-
-
-# -- measuring
-
-
-def unsure_rows(part: str) -> list[dict[str, Any]]:
-    """Play the cells of a folder again in which the mean of the default is not well known."""
-    figure = measured("scaled-bernoulli", part)
-    rows = []
-    for cell, tile in figure.tiles.items() if figure else ():
-        default = tile.rows[DEFAULT]
-        if default.stderr <= UNSURE * default.regret:
-            continue
-        groups = list(dict.fromkeys(tile.rows[policy].runs for policy in (*PAPER, DEFAULT)))
-        again = cr.simulate(
-            figure.study.problem(cell),
-            [DEFAULT],
-            runs=default.runs,
-            horizon=default.horizon,
-            record=[default.horizon],
-            rng=figure.study.cell_seed(cell, groups.index(default.runs)),
-            progress=False,
-        )
-        draws = np.sort(again[DEFAULT].suboptimal[:, -1])
-        if not np.isclose(draws.mean(), default.suboptimal):
-            raise SystemExit(f"{cell}: {draws.mean()} draws, and the file has {default.suboptimal}")
-        rows.append(
-            {
-                "grid": "logarithmic" if part else "even",
-                "V1": cell.v1,
-                "extra": cell.extra,
-                "runs": default.runs,
-                "mean": float(draws.mean()),
-                "stderr": float(draws.std(ddof=1) / len(draws) ** 0.5),
-                "p99": float(np.percentile(draws, 99)),
-                "largest": int(draws[-1]),
-                "next": int(draws[-2]),
-                "mean without the largest": float(draws[:-1].mean()),
-            }
-        )
-    return rows
-
-
-def main() -> None:
-    (report.FOLDER / "fig1-unsure.csv").unlink(missing_ok=True)
-    rows = [*unsure_rows(""), *unsure_rows(LOG)]
-    if rows:
-        report.write("fig1-unsure", rows, ("grid", "V1", "extra"))
-        report.show("cells in which the mean of the default is not well known", rows)
-    from benchmarks import pages
-
-    pages.main()
-
-
-if __name__ == "__main__":
-    main()

@@ -465,7 +465,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "fig1-log-default": lambda: _table(*figure1.log_default()),
     "fig1-log-kl-ucb-over-ucb-v": lambda: _table(*figure1.log_kl_ucb_over_ucb_v()),
     "fig1-log-runs": lambda: _table(*figure1.log_runs()),
-    "fig1-unsure": lambda: _table(*figure1.unsure()),
     "fig1-winners": lambda: _table(*figure1.winners()),
     "fig1-kl-ucb-over-ucb-v": lambda: _table(*figure1.kl_ucb_over_ucb_v()),
     "fig1-curves": lambda: _table(*figure1.curves()),

@@ -31,6 +31,7 @@ __all__ = ["VarianceRules", "play_variance"]
 _merge = inlined(merge_moments)
 _df = inlined(effective_df)
 _visit = inlined(indices.visit)
+_others_off = inlined(indices.others_off)
 _variance_draw = inlined(indices.variance_draw)
 _price_draw = inlined(indices.price_draw)
 _log_error = inlined(indices.log_error)
@@ -220,7 +221,7 @@ def play_variance(
                 else:
                     order = np.argsort(-variance, kind="mergesort")
                     guarded, precision, centre = _visit(
-                        order, count, moments[:, 0].copy(), variance
+                        order, count, moments[:, 0].copy(), variance, _others_off(draws)
                     )
                     arm, most = _floor(
                         settings, count, variance, guarded, df, price, error, draws, spent

@@ -52,19 +52,5 @@ def test_the_tables_show_every_cell_shape_and_curve(simulator: Any, folder: Path
     assert len(rows) == 10
     _, rows = tables.log_runs()
     assert rows[0][:4] == ["UCB1", "0.02 to 0.2", "4", "20"]
-    for name in set(NAMES) - {"fig1-unsure"}:
+    for name in NAMES:
         assert pages.TABLES[name]().startswith("| ")
-
-
-def test_unsure_cells_are_played_again_with_their_own_seeds(
-    simulator: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = TwoArms(variances=(0.05,), extras=(0.02, 0.2), runs=20, horizon=1000, default_runs=30)
-    figure = figure1(folder, study, progress=False)
-    assert tables.unsure_rows("") == []
-    monkeypatch.setattr(tables, "UNSURE", 0.0)
-    rows = tables.unsure_rows("")
-    defaults = [tile.rows["variance-thompson"] for tile in figure.tiles.values()]
-    assert [row["mean"] for row in rows] == [row.suboptimal for row in defaults]
-    report.write("fig1-unsure", rows, ("grid", "V1", "extra"))
-    assert pages.TABLES["fig1-unsure"]().count("\n") == 3

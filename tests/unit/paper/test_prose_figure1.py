@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import report
 from croupier import theory
 from croupier.paper import Figure1, TwoArms
 from croupier.paper.fig1_rows import Fig1CurveRow, Tile
@@ -163,38 +162,17 @@ def test_how_much_better_the_default_is(even: Figure1, log: Figure1, text: str) 
     assert f"2 log t draws, {2 * math.log(10**6):.0f} of 10⁶" in text
 
 
-def test_all_cells_whose_mean_is_not_well_known_are_explained(
+def test_the_mean_of_the_default_is_well_known_in_every_cell(
     even: Figure1, log: Figure1, text: str
 ) -> None:
-    explained = {
-        (row["grid"], float(row["V1"]), float(row["extra"])): row
-        for row in report.read("fig1-unsure")
-    }
-    unsure = {
-        (name, *cell)
-        for name, figure in (("even", even), ("logarithmic", log))
-        for cell, tile in figure.tiles.items()
-        if tile.rows[DEFAULT].stderr > 0.19 * tile.rows[DEFAULT].regret
-    }
-    assert set(explained) == unsure
-    for row in explained.values():
-        # A single large run among n makes a standard error of its draws over n.
-        assert float(row["largest"]) / int(row["runs"]) > 0.7 * float(row["stderr"])
-        assert float(row["next"]) < float(row["largest"]) / 2
-    numbers = {
-        name: [f"{float(row[name]):,.0f}".replace(",", " ") for row in explained.values()]
-        for name in ("largest", "p99")
-    }
-    largest, rest = (", ".join(each[:-1]) + f" and {each[-1]}" for each in numbers.values())
-    assert f"one run of 2000, with {largest} draws of the worse arm" in text
-    assert f"99 % of the runs have at most {rest} such draws" in text
-    words = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-    on_even = words[sum(grid == "even" for grid, *_ in unsure)]
-    on_log = words[sum(grid == "logarithmic" for grid, *_ in unsure)]
-    v1, extra = (float(list(explained.values())[-1][name]) for name in ("V1", "extra"))
-    assert f"The variances of this cell differ by {100 * extra / v1:.0f} %" in text
-    assert 0.5 < float(list(explained.values())[-1]["largest"]) / log.study.horizon < 0.52
-    assert f"There are {on_even} on the even grid and {on_log} on the logarithmic grid" in text
+    """A cell with a standard error above 19 % would have to be explained: there is none."""
+    said = []
+    for figure in (even, log):
+        rows = [tile.rows[DEFAULT] for tile in figure.tiles.values()]
+        most = max(row.stderr / row.regret for row in rows)
+        assert most < 0.19
+        said.append(f"{100 * most:.1f} %")
+    assert f"at most {said[0]} of the mean on the even grid and {said[1]} on the" in text
 
 
 def test_how_long_it_took(even: Figure1, log: Figure1, text: str) -> None:

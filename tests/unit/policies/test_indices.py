@@ -11,6 +11,7 @@ from croupier.policies.indices import (
     _swept,
     least_draws,
     log_variance_bound,
+    others_off,
     shared_mean_guard,
     variance_draw,
     visit,
@@ -107,7 +108,7 @@ def test_the_guard_only_ever_raises(arms: int, components: int, seed: int) -> No
     assert np.isfinite(centre).all()
 
 
-def plain_guard(n: list[float], x: list[float], s2: list[float]) -> list[float]:
+def plain_guard(n: list[float], x: list[float], s2: list[float], z: float) -> list[float]:
     """The rule as it is written: each raised variance counts before the next arm is visited."""
     raised = dict.fromkeys(range(len(n)), 0.0)
     visited: list[int] = []
@@ -115,7 +116,7 @@ def plain_guard(n: list[float], x: list[float], s2: list[float]) -> list[float]:
         a = sum(n[j] / raised[j] for j in visited)
         d = -1.0
         if visited:
-            d = abs(x[k] - sum(n[j] * x[j] / raised[j] for j in visited) / a) - 2 / a**0.5
+            d = abs(x[k] - sum(n[j] * x[j] / raised[j] for j in visited) / a) - z / a**0.5
         raised[k] = max(s2[k], n[k] * max(d, 0.0) ** 2 / 4)
         visited.append(k)
     return [raised[k] for k in range(len(n))]
@@ -126,19 +127,42 @@ arms_seen = st.lists(
 )
 
 
-@given(arms_seen)
-def test_the_guard_visits_arm_by_arm(arms: list[tuple[int, float, float]]) -> None:
+@given(arms_seen, st.floats(1, 4))
+def test_the_guard_visits_arm_by_arm(arms: list[tuple[int, float, float]], z: float) -> None:
     n, x, s2 = (list(map(float, column)) for column in zip(*arms, strict=True))
     order = sorted(range(len(s2)), key=s2.__getitem__, reverse=True)
-    assert visit(order, n, x, s2)[0] == pytest.approx(plain_guard(n, x, s2), rel=1e-9)
+    assert visit(order, n, x, s2, z)[0] == pytest.approx(plain_guard(n, x, s2, z), rel=1e-9)
 
 
 def test_many_traps_do_not_mislead_the_guard() -> None:
     """Each claims a hundred times less variance than the one before, and all share a wrong mean."""
     n, x, s2 = [100.0] * 6, [0.0, *[3.0] * 5], [10.0 ** (-2 * k) for k in range(6)]
+    z = others_off(sum(n))
     guarded, _, _ = shared_mean_guard(np.array(n), column(*x), column(*s2))
     assert guarded[1:].min() > 150
-    assert _swept(np.array(n), column(*x), column(*s2))[0] == pytest.approx(guarded, rel=0.05)
+    assert _swept(np.array(n), column(*x), column(*s2), z)[0] == pytest.approx(guarded, rel=0.05)
+
+
+def test_a_long_run_forgives_a_disagreement_that_chance_makes() -> None:
+    """Means 2.6 standard errors apart: seen in one of 2000 runs of 10^6 draws, where it lasted."""
+    n, s2 = [332_035.0, 808.0], [0.043, 0.0473]
+    apart = 2.6 * (s2[0] / n[0] + s2[1] / n[1]) ** 0.5
+    guarded, _, _ = shared_mean_guard(np.array(n), column(0.0, apart), column(*s2))
+    assert guarded[:, 0].tolist() == s2
+
+
+def test_a_short_run_does_not_forgive_it() -> None:
+    n, s2 = [300.0, 20.0], [0.01, 1.0]
+    apart = 2.6 * (s2[0] / n[0] + s2[1] / n[1]) ** 0.5
+    guarded, _, _ = shared_mean_guard(np.array(n), column(0.0, apart), column(*s2))
+    assert guarded[0, 0] > 10 * s2[0]
+
+
+def test_a_long_run_still_doubts_an_arm_far_from_the_others() -> None:
+    """Four standard errors apart."""
+    n, s2 = [1e6, 1000.0], [0.01, 1.0]
+    guarded, _, _ = shared_mean_guard(np.array(n), column(0.0, 4 / 1000**0.5), column(*s2))
+    assert guarded[0, 0] > 100 * s2[0]
 
 
 def test_sweeping_over_many_arms_is_visiting_them() -> None:
@@ -146,8 +170,9 @@ def test_sweeping_over_many_arms_is_visiting_them() -> None:
     n, s2 = rng.integers(4, 50, 1000).astype(float), rng.gamma(2.0, 1.0, 1000)
     x = rng.normal(0, np.sqrt(s2 / n)) + 5 * (rng.random(1000) < 0.05)
     order = np.argsort(-s2, kind="stable").tolist()
-    exact = visit(order, n.tolist(), x.tolist(), s2.tolist())[0]
-    swept = _swept(n, x[:, None], s2[:, None])[0][:, 0]
+    z = others_off(n.sum())
+    exact = visit(order, n.tolist(), x.tolist(), s2.tolist(), z)[0]
+    swept = _swept(n, x[:, None], s2[:, None], z)[0][:, 0]
     assert np.quantile(np.abs(swept / exact - 1), 0.99) < 0.1
 
 
