@@ -32,7 +32,7 @@ class Change(Protocol):
 
     @property
     def endless(self) -> bool:
-        """Whether it mixes normal axes, so that f may vary to the ends of its coordinates."""
+        """Whether its axes are turned normal ones, which have no ends: see `outer_cells`."""
 
     def move(self, points: Floats) -> Moved:
         """Return where uniform points (n, d + more) go."""
@@ -152,7 +152,7 @@ class NormalMixture(_Arrays):
     mean: Floats
     root: Floats
     more = 1
-    endless = True
+    endless = False  # its parts are picked by a coordinate, so no f becomes one of a single axis
 
     def move(self, points: Floats) -> Moved:
         """Return the points of the mixture, and phi/q."""
