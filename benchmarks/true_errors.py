@@ -23,8 +23,9 @@ from benchmarks.held_out_problems import held_out
 from benchmarks.peer_problems import Problem, problems
 from benchmarks.peers import Counted, load
 
-#: No path is longer.
-MOST = 2**16
+#: No path is longer. With 2**16, qmc_quad did not reach 0.001 on a third of the problems, most of
+#: them those where it needs far more than croupier, and they were left out.
+MOST = 2**18
 TARGETS = (1e-2, 1e-3, 1e-4)
 KEY = ("problem", "method", "rtol")
 
@@ -110,7 +111,7 @@ def measure(problem: Problem, name: str, seeds: int) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--method", action="append", choices=list(PATHS))
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=8)
     args = parser.parse_args()
     for problem in [*problems(), *held_out()]:
         for name in args.method or PATHS:

@@ -30,6 +30,10 @@ class Change(Protocol):
     def more(self) -> int:
         """How many coordinates it needs beside those of the cube."""
 
+    @property
+    def endless(self) -> bool:
+        """Whether its axes are turned normal ones, which have no ends: see `outer_cells`."""
+
     def move(self, points: Floats) -> Moved:
         """Return where uniform points (n, d + more) go."""
 
@@ -46,6 +50,7 @@ class Identity:
     """The points as they are."""
 
     more = 0
+    endless = False
 
     def move(self, points: Floats) -> Moved:
         """Return the points."""
@@ -75,6 +80,7 @@ class Rotated(_Arrays):
     """Normal points, rotated: the first coordinates get the largest principal components."""
 
     rotation: Floats
+    endless = True
 
     def move(self, points: Floats) -> Moved:
         """Return the rotated points."""
@@ -96,6 +102,11 @@ class Separable(_Arrays):
     edges: Floats
     density: Floats
     rotation: Floats | None = None
+
+    @property
+    def endless(self) -> bool:
+        """Whether the axes are those of a rotation."""
+        return self.rotation is not None
 
     def move(self, points: Floats) -> Moved:
         """Return the points of this density, and 1/density.
@@ -141,6 +152,7 @@ class NormalMixture(_Arrays):
     mean: Floats
     root: Floats
     more = 1
+    endless = False  # its parts are picked by a coordinate, so no f becomes one of a single axis
 
     def move(self, points: Floats) -> Moved:
         """Return the points of the mixture, and phi/q."""

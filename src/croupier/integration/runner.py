@@ -23,6 +23,7 @@ from croupier.integration.net_errors import (
     block_size,
     net_error,
 )
+from croupier.integration.outer_cells import error_of_outer_cells
 from croupier.integration.uneven_nets import net_weights, uneven_error
 
 __all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
@@ -190,8 +191,9 @@ class Runner:
         If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
         about x/(points (1 - k)), where x is counted from the centre. In any case it is about the
         mean excess over the largest value, divided by the points. If all values are c, f may still
-        differ somewhere. A jump may be on the same side of all nets, see `equal_nets`. A net is
-        exact for some f, but for rounding.
+        differ somewhere. A jump may be on the same side of all nets, see `equal_nets`. What f does
+        at the far ends of normal coordinates is known from a few points, see `outer_cells`. A net
+        is exact for some f, but for rounding.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
@@ -202,6 +204,9 @@ class Runner:
         unseen = np.maximum(np.maximum(heavy, alike), self._excess)
         jump = error_of_jump(NETS_EACH) * self._jump[1] / self.n
         least = np.maximum(np.maximum(unseen / self.points, rounding), np.maximum(jump, self.least))
+        if self.change.endless:
+            ends = error_of_outer_cells(self.spread(), self.points, NETS_EACH)
+            least = np.maximum(least, ends)
         assert self._blocks is not None
         blocks = self._blocks[:, : self.n // self._size] / self._size
         equal = least_of_equal_nets(blocks, self.n, self.spread())
