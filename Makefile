@@ -103,6 +103,7 @@ bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared w
 bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
+	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_small
 
 bench-warnings: $(INSTALLED) ## which warnings of evidence come with right and with wrong answers (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_warnings $(ARGS)

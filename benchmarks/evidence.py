@@ -167,7 +167,7 @@ def of_croupier(model: Model) -> Iterator[Contestant]:
         return float(result.log_value)
 
     run(0)
-    yield Contestant("croupier", "evidence(rtol=0.112)", run, asked=True)
+    yield Contestant("croupier", f"evidence(rtol={RTOL:.3g})", run, asked=True)
 
 
 def of_blackjax(model: Model) -> Iterator[Contestant]:

@@ -13,10 +13,10 @@ import argparse
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -49,13 +49,15 @@ class TooLongError(Exception):
     """Ends a run that takes longer than its limit."""
 
 
-def answered(problem: Problem, seed: int) -> tuple[Any, float]:
+def answered(
+    problem: Problem, seed: int, cost: float = EVALUATIONS, rtol: float = RTOL
+) -> tuple[Any, float]:
     """Return what croupier says of a problem, quietly, and the CPU seconds that it took."""
     cpu = time.process_time()
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         result = cr.evidence(
-            problem.log_likelihood, problem.prior, cost=EVALUATIONS, rtol=RTOL, rng=seed,
+            problem.log_likelihood, problem.prior, cost=cost, rtol=rtol, rng=seed,
             vectorised=True, progress=False,
         )  # fmt: skip
     return result, time.process_time() - cpu
@@ -109,7 +111,9 @@ def of_nautilus(problem: Problem, likelihood: Any, seed: int, limit: float) -> A
     return Answer(float(sampler.log_z), float(1 / np.sqrt(sampler.n_eff)))
 
 
-LIBRARIES: dict[str, Callable[[Problem, Any, int, float], Answer]] = {
+Libraries: TypeAlias = Mapping[str, Callable[[Problem, Any, int, float], Answer]]
+
+LIBRARIES: Libraries = {
     "croupier": of_croupier,
     "nautilus": of_nautilus,
     "dynesty": of_dynesty,
@@ -132,7 +136,9 @@ def within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def measured(name: str, library: str, seed: int, limit: float) -> dict[str, Any]:
+def measured(
+    name: str, library: str, seed: int, limit: float, libraries: Libraries = LIBRARIES
+) -> dict[str, Any]:
     """Return the row of one run."""
     problem, evaluations = PROBLEMS[name](), 0
 
@@ -147,7 +153,7 @@ def measured(name: str, library: str, seed: int, limit: float) -> dict[str, Any]
         warnings.simplefilter("ignore")
         try:
             with within(limit):
-                answer = LIBRARIES[library](problem, counted, seed, limit)
+                answer = libraries[library](problem, counted, seed, limit)
         except TooLongError:
             pass
         except cr.ArmError as error:  # the limit was reached within an arm

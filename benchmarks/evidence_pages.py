@@ -53,6 +53,23 @@ def modes() -> Table:
     return [*header, "evaluations", "cpu s"], rows
 
 
+def small() -> Table:
+    """Return the times of croupier and dynesty where their errors are about the same."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in report.read("evidence-small"):
+        groups.setdefault((row["problem"], row["library"]), []).append(row)
+    rows = []
+    for (problem, library), runs in groups.items():
+        done = [row for row in runs if row["done"] == "1"]
+        counts = [sum(_missed(row) for row in done), sum(row["warned"] == "1" for row in done)]
+        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
+        cells = [_rms(done, "error"), _rms(done, "claimed"), *map(str, counts)]
+        cells += [f"{taken[0]:,.0f}", f"{taken[1]:.2f}"]
+        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells])
+    header = ["problem", "library", "done", "rmse", "claimed", "missed", "with a warning"]
+    return [*header, "evaluations", "cpu s"], rows
+
+
 def budgets() -> Table:
     """Return the share of the budget that calls of evidence took, for each speed."""
     rows = report.read("evidence-budgets")

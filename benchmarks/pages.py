@@ -456,6 +456,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "programs": lambda: _measured("programs"),
     "evidence": lambda: _table(*evidence_pages.speed()),
     "evidence-modes": lambda: _table(*evidence_pages.modes()),
+    "evidence-small": lambda: _table(*evidence_pages.small()),
     "evidence-budgets": lambda: _table(*evidence_pages.budgets()),
     "evidence-posterior": lambda: _as_it_is("evidence-posterior"),
     "evidence-replications": lambda: _table(*evidence_pages.replications()),

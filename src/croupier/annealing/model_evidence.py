@@ -159,13 +159,13 @@ def evidence(
         said += coverage_doubts(ready.modes.coverage, draws, error)
     for text in said:
         warnings.warn(text, CroupierWarning, stacklevel=2)
-    whole = replace(
+    return EvidenceResult.sampled(
         result,
+        ready.arms,
         seconds=result.seconds + (spent if around.budget.seconds is not None else 0.0),
         warnings=(*result.warnings, *said),
         details={**result.details, "pilot": pilot},
     )
-    return EvidenceResult.sampled(whole, ready.arms)
 
 
 @contextmanager

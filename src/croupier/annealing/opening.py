@@ -86,6 +86,8 @@ class Opening(NamedTuple):
 
     def arms_within(self, long: Sequence[Annealed], workers: int) -> int:
         """Return how many arms, the shortest first, can start within their share of a budget."""
+        if not long:
+            return 0
         taken = np.cumsum([arm.evaluations for arm in long])
         seconds = np.inf if self.seconds is None else self.seconds * workers / max(self.few, 1e-12)
         cost = np.inf if self.cost is None else self.cost / _FEWEST

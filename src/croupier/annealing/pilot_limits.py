@@ -74,23 +74,21 @@ def first_look(
     A small budget gets fewer points.
     """
     timed = bool(meter.decided(lambda: float(limits.seconds is not None)))
-    first, each = None, math.inf if timed else 0.0
+    parts, each = list[Start](), math.inf if timed else 0.0
     for number in _TIMED if timed else ():
         if number == _TIMED[-1] and meter.decided(partial(limits.share, each * number)) > _LOOK:
             break
         began = time.perf_counter()
-        some = Start.of(model, rng, number)
+        parts.append(Start.of(model, rng, number))
         taken = (time.perf_counter() - began) / number
         each = meter.decided(partial(min, each, taken))  # a first call may load modules
-        first = some if first is None else first.joined(some)
     helpers = meter.helpers if not model.vectorised and each > _SLOW else 1
     allowed = meter.decided(lambda: limits.allowed(each / helpers))
     size = int(np.clip(allowed / COST, _FEW, FIRST)) if allowed >= LEAST else _FEW
-    known = 0 if first is None else len(first.points)
-    if first is not None and (known >= size or allowed < LEAST):
-        return first, each, allowed
-    more = Start.of(model, rng, size - known)
-    return more if first is None else first.joined(more), each, allowed
+    known = sum(len(part.points) for part in parts)
+    if not parts or (known < size and allowed >= LEAST):
+        parts.append(Start.of(model, rng, size - known))
+    return Start.joined(parts), each, allowed
 
 
 def none_bought(allowed: float) -> str:

@@ -6,6 +6,7 @@ of its draws enters an estimate, so the arms stay exact even if the pilot is wro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -104,10 +105,11 @@ class Start(NamedTuple):
         points = model.start(rng, size)
         return cls(points, model.likelihood(points))
 
-    def joined(self, more: Start) -> Start:
-        """Return these points and some more."""
-        points = np.concatenate([self.points, more.points])
-        return Start(points, np.concatenate([self.likelihood, more.likelihood]))
+    @classmethod
+    def joined(cls, parts: Sequence[Start]) -> Start:
+        """Return the points of all parts."""
+        points, likelihood = zip(*parts, strict=True)
+        return cls(np.concatenate(points), np.concatenate(likelihood))
 
     def on(self, model: Model) -> Start:
         """Return these points in the coordinates of a model."""
@@ -147,12 +149,13 @@ def explore(
     first = first or Start.of(model, rng)
     size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
     if size > len(first.points):
-        first = first.joined(Start.of(model, rng, size - len(first.points)))
+        first = Start.joined([first, Start.of(model, rng, size - len(first.points))])
     points, likelihood = first
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
         if len(points) >= TIMES * size or model.late():
             break
-        points, likelihood = Start(points, likelihood).joined(Start.of(model, rng, size))
+        more = Start.of(model, rng, size)
+        points, likelihood = Start.joined([Start(points, likelihood), more])
     if alive < 2:
         return None
 

@@ -84,10 +84,10 @@ class EvidenceResult(Result):
     rungs: tuple[Rung, ...] = ()
 
     @classmethod
-    def sampled(cls, result: Result, rungs: Sequence[Rung]) -> EvidenceResult:
-        """Return a result that can draw with these arms."""
+    def sampled(cls, result: Result, rungs: Sequence[Rung], **changed: Any) -> EvidenceResult:
+        """Return a result that can draw with these arms; some of its fields are `changed`."""
         known = {field.name: getattr(result, field.name) for field in fields(Result)}
-        return cls(**known, rungs=tuple(rungs))
+        return cls(**{**known, **changed}, rungs=tuple(rungs))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "rungs": ()}  # a likelihood may not be picklable

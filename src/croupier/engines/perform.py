@@ -125,7 +125,7 @@ class Serial:
     def __init__(self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None) -> None:
         self._plan, self._arms, self._digest = plan, arms, digest
         self._queue: deque[Batch] = deque()
-        self.keep: Callable[[Outcome], None] = lambda outcome: None
+        self.keep: Callable[[Outcome], None] = _unkept
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -148,4 +148,9 @@ class Serial:
         yield from ()
 
     def close(self) -> None:
-        """There is nothing to release."""
+        """Let go of who was told, who has this engine: both are freed at once."""
+        self.keep = _unkept
+
+
+def _unkept(outcome: Outcome) -> None:
+    """Keep nothing."""

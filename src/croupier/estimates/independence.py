@@ -65,8 +65,10 @@ def spread_of_batches(history: History) -> Floats:
     variance (Fisher 1925), for the first component. NaN for an arm with fewer than 8 batches of 8
     draws or more, and for one that never varied, except by rounding errors.
     """
-    arm, n, x, m2 = history.first_component()
     ratios = np.full(len(history.names), np.nan)
+    if len(history) < _BATCHES:
+        return ratios
+    arm, n, x, m2 = history.first_component()
     large = (n >= _DRAWS) & np.isfinite(x) & np.isfinite(m2)
     size = np.maximum(np.abs(x), np.sqrt(m2 / np.maximum(n, 1)))
     largest = float(size[large].max(initial=0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from croupier.data.draws import Floats
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import ExpectedEnd
 
-__all__ = ["LEAST", "Aim", "Aimed"]
+__all__ = ["LEAST", "Aim"]
 
 #: Close to its stop, a run grows in steps of this share of what it has spent.
 LEAST: Final = 1 / 128
@@ -24,6 +24,8 @@ _UNKNOWN: Final = 1 / 32
 @dataclass(frozen=True)
 class Aim:
     """The tolerance of a run, and what its budget buys: `cost` is in the unit of the plan.
+
+    The loop gives it to every table that has an `aim`.
 
     >>> Aim(atol=0.1).wanted(5.0), float(Aim(rtol=0.1).wanted(5.0)), Aim().given
     (0.1, 0.5, False)
@@ -67,10 +69,3 @@ class Aim:
         wanted = np.broadcast_to(self.wanted(seen.value, log=seen.logs is not None), error.shape)
         ratio = np.divide(error, wanted, out=np.full(error.shape, np.inf), where=wanted > 0)
         return float(np.where(np.isnan(ratio), np.inf, ratio).max())
-
-
-@runtime_checkable
-class Aimed(Protocol):
-    """A table that uses the aim of a run; the loop sets it."""
-
-    aim: Aim

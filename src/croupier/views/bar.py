@@ -15,8 +15,10 @@ __all__ = ["counting", "telling"]
 
 _log = logging.getLogger("croupier")
 
-#: Work that takes fewer seconds than this shows nothing; lines are written this often, in seconds.
+#: Work that takes fewer seconds than this shows nothing; a line in place changes, and lines are
+#: written, this often, in seconds.
 _PATIENCE: Final = 0.4
+_OFTEN: Final = 0.1
 _LINES: Final = 5.0
 
 
@@ -62,6 +64,8 @@ def telling(label: str, shown: bool | None = None) -> Iterator[Callable[[str], N
         def tell(text: str) -> None:
             nonlocal last, update
             now = perf_counter()
+            if now - last < min(_OFTEN, _LINES):
+                return
             if not interactive():
                 if now - last >= _LINES:
                     last = now
@@ -70,7 +74,7 @@ def telling(label: str, shown: bool | None = None) -> Iterator[Callable[[str], N
                         print(line, file=sys.stderr, flush=True)
                     else:
                         _log.info("%s", line)
-            elif now - began >= _PATIENCE and now - last >= 0.1:
+            elif now - began >= _PATIENCE:
                 last = now
                 update = update or _line_in_place(stack, label)
                 update(text)
