@@ -41,10 +41,10 @@ DOUBTED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", DOUBTED)
 def test_no_run_of_the_default_stays_with_the_worse_arm(cell: tuple[float, float]) -> None:
-    """20 000 runs of 10^6 draws: none of them gives the worse arm more than 1 %."""
+    """20 000 runs of 10^6 draws: none of them gives the worse arm more than 2 %."""
     problem = cr.simulator.scaled_bernoulli([cell[0], sum(cell)])
     sim = cr.simulate(problem, ["variance-thompson"], 20_000, 1_000_000, record=[1e6], rng=2014)
-    assert sim["variance-thompson"].suboptimal.max() <= 10_000
+    assert sim["variance-thompson"].suboptimal.max() <= 20_000
 
 
 @pytest.mark.slow

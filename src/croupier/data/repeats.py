@@ -28,6 +28,10 @@ _DISCRETE: Final = 0.02
 #: A few single values may come again and again, such as the payoff 0 of an option.
 _ATOMS: Final = 3
 
+#: Such an atom makes up a good part of the draws. Values that tie more rarely say how often two
+#: draws of a discrete arm are equal by chance.
+_RARE: Final = 1 / 4
+
 #: The draws of this many batches of an arm are remembered.
 _REMEMBERED: Final = 2_000
 
@@ -85,7 +89,12 @@ class Repeats:
         )
         earlier, later = np.divmod(pairs, batches)
         sizes = np.array([len(draws) for draws in self._draws])
-        copied = counts >= np.maximum(_SHARED, _PART * np.minimum(sizes[earlier], sizes[later]))
+        comes = np.searchsorted(value, atoms, "right") - np.searchsorted(value, atoms, "left")
+        ties = np.count_nonzero(comes < _RARE * len(value))
+        chance = ties / (sizes * (sizes - 1) / 2).sum()  # that two draws are equal
+        a, b = sizes[earlier], sizes[later]
+        least = np.maximum(_SHARED * (1 + chance * a * b), _PART * np.minimum(a, b))
+        copied = counts >= least
         if not copied.any():
             return Copies(0, batches, None)
         one, other = int(earlier[copied][0]), int(later[copied][0])

@@ -110,10 +110,12 @@ def warnings_of(
     tails: Mapping[int, Tail],
     *,
     exact: bool = False,
+    one_estimator: bool = False,
 ) -> tuple[list[str], Floats]:
     """Return the warnings that a result carries, and the agreement of its arms.
 
-    An `exact` interval does not rest on a standard error, so warnings about this are left out.
+    An `exact` interval does not rest on a standard error, so warnings about this are left out. With
+    `one_estimator`, the arms are settings of one estimator.
     """
     warnings = []
     names, varies = plan.names, pooled.varies
@@ -143,7 +145,7 @@ def warnings_of(
             f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
             "same mean, so at least one of them is biased, and the estimate may be biased too"
         )
-    elif pooled.shared and (far := _far_off(ledger, above=plan.log)):
+    elif pooled.shared and (far := _far_off(ledger, _telling_side(plan, ledger, one_estimator))):
         warnings.append(
             f"far from the leading arm: {_listed(names, far)}; there are too few draws for a test, "
             "but that arm is biased or has not seen its tail: compare with policy='uniform'"
@@ -217,13 +219,25 @@ def _flat(names: Sequence[str], ledger: Ledger, pooled: Pooled, weights: Floats)
     return found
 
 
-def _far_off(ledger: Ledger, *, above: bool) -> list[int]:
-    """Return the arms that are more than ten joint standard errors from the leader.
+def _telling_side(plan: Plan, ledger: Ledger, one_estimator: bool) -> Floats | None:
+    """Return the sign of the differences from the leader that say something; None for both signs.
+
+    In a run of logs the draws are never negative, and they are skewed. So an arm that has not seen
+    its tail is far below the leader, and says nothing against it. The same holds for settings of
+    one estimator: a bad setting of a proposal has not seen its tail, and is nearer to 0.
+    """
+    if plan.log:
+        return np.ones(ledger.mean.shape[1])
+    if one_estimator:
+        return np.asarray(np.sign(ledger.scale.value_of(ledger.mean[ledger.leader])))
+    return None
+
+
+def _far_off(ledger: Ledger, side: Floats | None) -> list[int]:
+    """Return the arms that are more than ten joint standard errors from the leader, on a side.
 
     With a few draws, that happens by chance: an arm is preferred because its draws are alike, and
-    among many arms some are. So an arm needs 8 draws, and Welch's t must be clear as well. In a run
-    of logs only arms `above` the leader count: their draws are never negative and skewed, so an arm
-    that has not seen its tail is far below, and says nothing against the leader.
+    among many arms some are. So an arm needs 8 draws, and Welch's t must be clear as well.
     """
     leader = ledger.leader
     if _is_alone(leader, ledger):
@@ -232,7 +246,8 @@ def _far_off(ledger: Ledger, *, above: bool) -> list[int]:
     known = (error > 0) & (error[leader] > 0) & (ledger.count >= _SOME)[:, None]
     both = np.where(known, error + error[leader], 1.0)
     apart = ledger.mean - ledger.mean[leader]
-    t = np.where(known, apart if above else np.abs(apart), 0.0) / np.sqrt(both)
+    apart = np.abs(apart) if side is None else apart * side
+    t = np.where(known, apart, 0.0) / np.sqrt(both)
     own, other = error / both, error[leader] / both  # their squares do not underflow together
     spread = np.square(own) / ledger.df + np.square(other) / ledger.df[leader]
     welch = 1 / np.where(known, spread, 1.0)

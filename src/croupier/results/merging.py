@@ -17,6 +17,7 @@ from croupier.estimates.estimate import estimate_of, look_back, stderr_of
 from croupier.estimates.intervals import Interval
 from croupier.results.make_result import Loss, cost_times_variance, result_of
 from croupier.results.result import Result
+from croupier.results.rows import RowMeaning
 
 __all__ = ["arm_by_arm", "run_agreement", "run_by_run", "trusted"]
 
@@ -119,7 +120,15 @@ def _merged(
     )
     history.take(rows)
     estimate = estimate_of(plan, ledger.scale, pool(ledger, combiner), interval, ledger)
-    warnings, agreement = warnings_of(plan, ledger, estimate.pooled, {}, exact=estimate.ends.exact)
+    meaning = like[0].basis.meaning if like else RowMeaning()
+    warnings, agreement = warnings_of(
+        plan,
+        ledger,
+        estimate.pooled,
+        {},
+        exact=estimate.ends.exact,
+        one_estimator=meaning.one_estimator,
+    )
     return result_of(
         plan,
         ledger,
@@ -128,7 +137,7 @@ def _merged(
         warnings=warnings,
         agreement=agreement,
         loss=loss,
-        meaning=like[0].basis.meaning if like else None,
+        meaning=meaning,
     )
 
 

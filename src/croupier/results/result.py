@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields, runs_fields
 from croupier.results.functions_of import FunctionOf, covariance_of, function_of
 from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
-from croupier.views.summary import ArmSummary, Batches, RowWords, Summary
+from croupier.views.summary import ArmSummary, Batches, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -329,7 +329,7 @@ class Result:
             "warnings": list(self.warnings),
             "arms": [_summary(row) for row in self.arms],
             "table": self.plan.table,
-            "rows": cast(RowWords, asdict(self.basis.meaning)),
+            "rows": self.basis.meaning.words,
         }
         if self.plan.components is not None:
             summary["components"] = list(self.plan.components)

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar, overload
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.views.summary import RowWords
 
 __all__ = ["ARM_COLUMNS", "LOG_COLUMNS", "WIDE", "ArmRow", "ArmRows", "RowMeaning", "freeze"]
 
@@ -22,12 +23,19 @@ class RowMeaning:
 
     `arms` is what the rows are called. `untested` says why the means of the arms are not tested
     for agreement. It is None if the arms share one mean: then they are tested. `efficiency` says
-    what the numbers in this column are.
+    what the numbers in this column are. `one_estimator` says that the arms are settings of one
+    estimator: an arm that is far nearer to 0 than the leader has not seen its tail.
     """
 
     arms: str = "arms"
     untested: str | None = None
     efficiency: str = "precision per cost, relative to the best arm"
+    one_estimator: bool = False
+
+    @property
+    def words(self) -> RowWords:
+        """What a summary says about the rows."""
+        return {"arms": self.arms, "untested": self.untested, "efficiency": self.efficiency}
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,12 @@ class ArmBooks:
             else:
                 estimate = self._estimate().kept(interval, ledger)
             warnings, agreement = warnings_of(
-                plan, ledger, estimate.pooled, self.tails, exact=estimate.ends.exact
+                plan,
+                ledger,
+                estimate.pooled,
+                self.tails,
+                exact=estimate.ends.exact,
+                one_estimator=kind.rows.one_estimator,
             )
             return result_of(
                 plan,

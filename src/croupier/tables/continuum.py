@@ -44,4 +44,9 @@ def _example() -> Example:
     )
 
 
-KIND: Final = kind_of_arms("continuum", _combiner, example=_example, rows=RowMeaning(arms="points"))
+KIND: Final = kind_of_arms(
+    "continuum",
+    _combiner,
+    example=_example,
+    rows=RowMeaning(arms="points", one_estimator=True),
+)

@@ -105,6 +105,26 @@ def test_honest_arms_are_not_accused(name: str) -> None:
         assert about_repeats(run(DISCRETE[name], draws=10_000, rng=seed)) == [], seed
 
 
+def test_a_discrete_arm_with_few_draws_is_not_accused() -> None:
+    """1000 pairs of batches of 12 counts: values come again by chance, within and between them."""
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(1000):
+        repeats = Repeats()
+        for ticket in range(2):
+            repeats.add(ticket, rng.poisson(28, (12, 1)).astype(float))
+        found += repeats.found().copies
+    assert found <= 10
+
+
+def test_a_copy_of_few_draws_with_an_atom_is_found() -> None:
+    payoff = np.maximum(np.random.default_rng(7).normal(size=(12, 1)), 0.0)
+    repeats = Repeats()
+    for ticket in range(2):
+        repeats.add(ticket, payoff)
+    assert repeats.found().copies == 1
+
+
 def test_repeats_are_found_by_workers_in_a_store_and_after_a_resume(tmp_path: Path) -> None:
     store = tmp_path / "run.db"
     run(fixed, draws=2000, store=cr.Store(store))

@@ -151,6 +151,26 @@ def test_an_arm_far_below_the_others_says_nothing_in_a_run_of_logs(log: bool) ->
     assert said(result, "far from the leading arm: 'low'") != log
 
 
+def test_a_bad_setting_of_one_estimator_says_nothing_against_the_leader() -> None:
+    """A proposal far out has not seen its tail: nearer to 0, in a box that is too large."""
+
+    def tail(rng: np.random.Generator, size: int, rate: float) -> np.ndarray:
+        k = rng.poisson(rate, size)
+        return np.where(k >= 20, np.exp(rate - 8 + k * np.log(8 / rate)), 0.0)
+
+    for seed in range(4):  # the first three of them said so
+        result = cr.estimate(cr.continuum(tail, rate=(8, 30)), draws=10_000, rng=seed)
+        assert not said(result, "far from the leading arm")
+
+
+def test_a_setting_that_is_biased_away_from_zero_is_mentioned() -> None:
+    def biased(rng: np.random.Generator, size: int, shift: float) -> np.ndarray:
+        return rng.normal(1.0 + (shift > 0.8), 0.01 if shift < 0.2 else 0.1, size)
+
+    result = cr.estimate(cr.continuum(biased, shift=(0, 1)), draws=400, rng=7)
+    assert said(result, "far from the leading arm") or said(result, "the arms disagree")
+
+
 # -- arms that do not vary
 
 
