@@ -221,3 +221,26 @@ def _close(errors: float) -> bool:
 
 def _far(errors: float) -> bool:
     return errors > 4
+
+
+# -- to an error of 0.05
+
+
+def test_the_comparison_with_other_libraries_is_that_of_the_table(text: str) -> None:
+    found = {(row["model"], row["library"]): row for row in report.read("evidence")}
+    pima = [f"Pima, T = {rows}" for rows in (5, 10, 50)]
+
+    def times(library: str, places: int = 2) -> str:
+        a, b, c = (float(found[model, library]["to croupier's"]) for model in pima)
+        return f"{a:.{places}f}, {b:.{places}f} and {c:.1f} times as long"
+
+    assert f"which have an error bar, take {times('blackjax with an error', 1)}" in text
+    assert f"that is already compiled takes {times('blackjax')}" in text
+    own = [row for key, row in found.items() if key[1] == "croupier"]
+    assert {row["setting"] for row in own} == {"evidence(rtol=0.098)"}
+    barred = [row for key, row in found.items() if key[1] in ("blackjax with an error", "dynesty")]
+    assert min(float(row["to croupier's"]) for row in barred) > 1
+    compiling = [float(row["compiling s"]) for key, row in found.items() if "blackjax" in key[1]]
+    assert f"which takes {min(compiling):.0f} to {max(compiling):.0f} seconds" in text
+    taken = [float(found[model, "croupier"]["cpu ms a run"]) for model in pima[:2]]
+    assert f"croupier's {taken[0]:.1f} and {taken[1]:.1f} milliseconds" in text
