@@ -244,3 +244,18 @@ def test_the_comparison_with_other_libraries_is_that_of_the_table(text: str) -> 
     assert f"which takes {min(compiling):.0f} to {max(compiling):.0f} seconds" in text
     taken = [float(found[model, "croupier"]["cpu ms a run"]) for model in pima[:2]]
     assert f"croupier's {taken[0]:.1f} and {taken[1]:.1f} milliseconds" in text
+
+
+# -- budgets
+
+
+@pytest.mark.parametrize(
+    ("workers", "said"),
+    [("1", "Without workers, all {} calls took {:.3f} to {:.3f} of their seconds"),
+     ("2", "With two workers, all {} took {:.3f} to {:.3f}.")],
+)  # fmt: skip
+def test_budgets_are_kept_as_the_page_says(workers: str, said: str, text: str) -> None:
+    rows = [row for row in report.read("evidence-budgets") if row["workers"] == workers]
+    kept = [float(row["of the budget"]) for row in rows]
+    assert 0.9 < min(kept) <= max(kept) < 1.1
+    assert said.format(len(kept), min(kept), max(kept)) in text
