@@ -45,13 +45,16 @@ def two_modes(d: int) -> tuple[Any, Any, float]:
     return log_likelihood, [st.norm(0, 5)] * d, float(truth)
 
 
+#: Log-likelihood, prior, truth, and the runs and draws of the test. The draws pay for the pilot.
 MODELS = {
-    "a corner of a box": (corner, [st.uniform(0, 1)] * 4, 4 * np.log(-np.expm1(-50) / 50), 20),
-    "the end of exponentials": (corner, [st.expon()] * 4, -4 * np.log(51), 20),
-    "correlated, d = 2": (*correlated(2, 0.9999), 10),
-    "correlated, d = 10": (*correlated(10, 0.999), 10),
-    "two modes, d = 10": (*two_modes(10), 10),
-}
+    "a corner of a box": (
+        corner, [st.uniform(0, 1)] * 4, 4 * np.log(-np.expm1(-50) / 50), 20, 4000,
+    ),
+    "the end of exponentials": (corner, [st.expon()] * 4, -4 * np.log(51), 20, 4000),
+    "correlated, d = 2": (*correlated(2, 0.9999), 10, 4000),
+    "correlated, d = 10": (*correlated(10, 0.999), 8, 400_000),
+    "two modes, d = 10": (*two_modes(10), 8, 400_000),
+}  # fmt: skip
 
 
 #: The others take half a minute each.
@@ -63,11 +66,21 @@ QUICK = ("correlated, d = 2",)
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
 )
 def test_hard_models_have_honest_error_bars(name: str) -> None:
-    log_likelihood, prior, truth, runs = MODELS[name]
-    results = [cr.evidence(log_likelihood, prior, draws=4000, rng=seed) for seed in range(runs)]
+    log_likelihood, prior, truth, runs, draws = MODELS[name]
+    results = [cr.evidence(log_likelihood, prior, draws=draws, rng=seed) for seed in range(runs)]
     z = np.array([(each.log_value - truth) / each.log_stderr for each in results])
     assert abs(z.mean()) < 4 / np.sqrt(runs)
     assert np.square(z).sum() < runs + 4 * np.sqrt(2 * runs)
     covered = [each.log_interval[0] < truth < each.log_interval[1] for each in results]
     assert np.mean(covered) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / runs)
     assert max(each.log_stderr for each in results) < 0.15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["correlated, d = 10", "two modes, d = 10"])
+def test_a_budget_that_is_too_small_for_ten_dimensions_says_so(name: str) -> None:
+    log_likelihood, prior, *_ = MODELS[name]
+    for seed in range(5):
+        said = " ".join(cr.evidence(log_likelihood, prior, draws=4000, rng=seed).warnings)
+        assert "the budget was small" in said
+        assert "effective degrees of freedom" in said

@@ -21,8 +21,10 @@ def test_thompson_beats_kl_ucb_and_that_beats_ucb1_at_every_strike(tmp_path: Pat
         assert loss["thompson"] < loss["kl-ucb"] < loss["ucb1"] < loss["uniform"]
         assert loss["thompson"] <= 0.55 * loss["uniform"]
         for row in rows.values():
-            # Squared errors agree with what the draws of the arms imply.
-            assert abs(row.ratio - row.allocation) <= 4 * row.ratio_stderr
+            # Squared errors agree with what the draws of the arms imply. Those of normal errors
+            # have a standard deviation of sqrt(2) times their mean; 50 runs may show less of it.
+            error = max(row.ratio_stderr, row.allocation * (2 / study.runs) ** 0.5)
+            assert abs(row.ratio - row.allocation) <= 4 * error
 
 
 @pytest.mark.slow
