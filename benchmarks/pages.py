@@ -439,6 +439,17 @@ def _calls() -> str:
     return _table(header, body)
 
 
+def _grid() -> str:
+    header = ["busy processes", "cost × variance", "runs", "best arm ≥ 80 %", "median share",
+              "least time inside the arms"]  # fmt: skip
+    body = [
+        [row["busy"], f"{float(row['ratio']):g} times apart", row["runs"], row["found"],
+         *(f"{float(row[name]):.2f}" for name in ("share", "inside"))]
+        for row in report.read("calls-grid")
+    ]  # fmt: skip
+    return _table(header, body)
+
+
 def _as_it_is(name: str) -> str:
     """Return all columns of a file."""
     rows = report.read(name)
@@ -504,6 +515,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "costs-equal": _costs_equal,
     "costs-deadlines": _costs_deadlines,
     "calls": _calls,
+    "calls-grid": _grid,
     "rare": lambda: _table(*rare_pages.problems()),
     "rare-published": lambda: _table(*rare_pages.published()),
     "rare-prototype": lambda: _table(*rare_pages.prototype()),

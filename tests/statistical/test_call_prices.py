@@ -66,13 +66,35 @@ def test_a_looped_arm_is_found_beside_a_vectorised_one(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("taken", "found"), [(idle, 200), (busy, 195)])
+@pytest.mark.parametrize(("taken", "found"), [(idle, 200), (busy, 190)])
 def test_a_looped_arm_is_found_in_nearly_all_of_200_runs(
     taken: Callable[..., float], found: int, clock: Clock
 ) -> None:
     share = shares(clock, taken, 200)
     assert (share > 0.5).sum() >= found
-    assert share.mean() > 0.8
+    assert share.mean() > 0.9
+
+
+#: Seconds of a call and of a draw: numpy arms, a loop over steps, an arm of one draw at a time.
+CALLS = [(3e-6, 2e-8), (2e-4, 1e-6), (3e-6, 1e-4)]
+
+
+@pytest.mark.parametrize("ratio", [10, 1e5])
+@pytest.mark.parametrize("poor", CALLS)
+@pytest.mark.parametrize("good", CALLS)
+def test_the_arm_with_the_smallest_cost_times_variance_gets_the_time(
+    good: tuple[float, float], poor: tuple[float, float], ratio: float, clock: Clock
+) -> None:
+    """The fast poor arm got 99 % of the time: a question about its price never ended."""
+
+    def price(call: float, draw: float) -> float:
+        return draw + call / min(10_000, (1 / 32 - call) / draw)
+
+    spread = (ratio * price(*good) / price(*poor)) ** 0.5
+    arms = {"poor": clock.arm(spread, *poor), "good": clock.arm(1.0, *good)}
+    for order in (arms, dict(reversed(arms.items()))):
+        result = cr.estimate(order, seconds=0.5, rng=7, progress=False)
+        assert result.arms["good"].share > 0.8
 
 
 def test_a_looped_arm_that_is_worse_does_not_get_the_budget(clock: Clock) -> None:

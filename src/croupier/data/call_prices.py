@@ -1,28 +1,32 @@
 """Prices of calls: a call of an arm takes a + b size seconds, learned from its timed calls.
 
 A call of a loop over time steps costs far more than a draw in it. A price per draw that was learned
-from small calls would lock such an arm out. So calls are kept by their size, in classes of a
-factor of two, and a line is fitted to the classes. One call that the machine interrupted must not
-decide, so a call counts only for a small multiple of the usual call of its class.
+from small calls would lock such an arm out. So a price is taken at the size that a decision would
+buy, and at its lower bound: beyond its largest calls, an arm costs what the slope between its
+smallest and its largest calls says, and nothing per draw before it was called with two sizes. An
+arm that could be the best is played, and thereby measured. An arm that could not is left alone.
+
+Calls are kept by their size, in classes of a factor of two. One call that the machine interrupted
+must not decide, so a call counts only for a small multiple of the usual call of its class.
 """
 
 from __future__ import annotations
 
-import math
-from statistics import median_high, median_low
+from statistics import median_low
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["CHUNK", "CallPrices", "empty_calls", "with_call"]
+__all__ = ["CHUNK", "STEP", "CallPrices", "empty_calls", "with_call"]
 
 #: One call of an arm makes at most this many numbers, so that the arrays fit in the cache.
 CHUNK: Final = 10_000
 
-#: A call shorter than this measures the call rather than the draws (in seconds).
-TELLING: Final = 2e-4
+#: A call that was never made is at most this many times as large as the largest. So one call that
+#: was interrupted cannot make an arm whose calls are expensive look as if its draws were.
+STEP: Final = 4
 
 #: The rows of the calls of an arm in a class: their number, mean size, mean cost, and last costs.
 _NUMBER, _SIZE, _COST, _LAST = 0, 1, 2, 3
@@ -32,37 +36,40 @@ _ROWS: Final = _LAST + _KEPT
 #: The mean cost of a class follows about the last 32 calls: the load of a machine changes.
 _MEMORY: Final = 32
 
-#: The cost per draw that is left at the largest calls is at least this share of their cost.
-_LEAST_SLOPE: Final = 0.02
-
-#: Calls that are this many times smaller than the largest calls tell what a call costs.
-_APART: Final = 4
-
-#: Larger calls are tried until the largest take this many times as long as the small ones. Between
-#: this and `_CLEAR` times, this many calls must say so: the machine may have interrupted some.
-_LONG: Final = 6.0
-_CLEAR: Final = 12.0
-_BELIEVED: Final = 3
-
 
 class CallPrices(NamedTuple):
     """What calls of the arms cost, in seconds: arrays (K,), NaN for an arm that was never drawn.
 
-    A call of an arm takes `call` + `draw` times its size. `largest` is the size of its largest
-    calls, and `longest` what one of them takes if nothing interrupts it. A call with `probe` times
-    as many draws would tell more; `probe` is 0 if enough is known.
+    A call of an arm takes `call` + `draw` times its size. This is known up to its `largest` calls.
+    In a larger call, every further draw takes at least `least`, and at most what a draw takes in
+    the largest calls.
     """
 
     call: Floats
     draw: Floats
     largest: Floats
-    longest: Floats
-    probe: Floats
+    least: Floats
+
+    @property
+    def longest(self) -> Floats:
+        """The cost of one of the largest calls."""
+        return np.asarray(self.call + self.draw * self.largest)
+
+    @property
+    def pace(self) -> Floats:
+        """The cost per draw in the largest calls."""
+        return np.asarray(self.longest / self.largest)
 
     def per_draw(self, cost: float, most: int) -> Floats:
-        """Return the cost per draw in a batch that costs `cost`, with `most` draws in a call."""
-        size = np.clip((cost - self.call) / self.draw, 1.0, most)
-        return np.asarray(self.call / size + self.draw)
+        """Return the least cost per draw in a batch of `cost`, with at most `most` in a call."""
+        longest, none = self.longest, np.zeros(len(self.call))
+        further = np.full(len(none), float(most))  # if a further draw may cost nothing
+        np.divide(cost - longest, self.least, out=further, where=self.least > 0)
+        within = np.divide(cost - self.call, self.draw, out=none, where=self.draw > 0)
+        size = np.where(cost > longest, self.largest + further, within)
+        size = np.clip(size, 1.0, most)
+        seen = np.minimum(size, self.largest)
+        return np.asarray((self.call + self.draw * seen + self.least * (size - seen)) / size)
 
 
 def empty_calls(arms: int) -> Floats:
@@ -88,7 +95,7 @@ def with_call(
     calls[arm, :, rank] = _noted(calls[arm, :, rank].tolist(), size, cost, number)
     own = calls[arm]
     classes = [_Class(*row) for row in own[:, own[_NUMBER] > 0].T.tolist()]
-    return calls, np.array((*_line(classes), *_probe(classes)))
+    return calls, np.array(_line(classes))
 
 
 class _Class(NamedTuple):
@@ -102,6 +109,11 @@ class _Class(NamedTuple):
     last_3: float
     last_4: float
     last_5: float
+
+    @property
+    def usual(self) -> float:
+        """The second largest of the last costs: one may have been interrupted."""
+        return sorted([one for one in self[_LAST:] if one])[-2:][0]
 
 
 def _noted(kept: list[float], size: float, cost: float, number: int) -> list[float]:
@@ -124,43 +136,19 @@ def _noted(kept: list[float], size: float, cost: float, number: int) -> list[flo
     return [told, mean_size + (size - mean_size) * min(number / weight, 1.0), mean, *last]
 
 
-def _line(classes: list[_Class]) -> tuple[float, float]:
-    """Return the cost of a call, and the cost of a draw.
+def _line(classes: list[_Class]) -> tuple[float, float, float, float]:
+    """Return the columns of `CallPrices`; one size says nothing about the cost of a call.
 
-    The line goes through the largest calls, the size that decisions buy. Every class of calls that
-    are at least four times smaller says what a call costs: c_i = a + (t - a) s_i/s. Their median
-    counts. If there is none, the cost of a call is not known, and all counts as cost of the draws.
+    The machine may have interrupted a call. So further draws are known to cost something only if
+    the largest calls take more than STEP times the smallest ones, and a call that was made once
+    takes at most as long per draw as the next smaller ones.
     """
-    *smaller, (number, s, t, *_) = classes
-    if number < _BELIEVED:
-        # A larger call costs no more per draw than a smaller one. If a few calls say otherwise,
-        # they may have been interrupted, and the calls of the next sizes are asked as well.
-        paces = [one.cost / one.size for one in classes[-_BELIEVED:]]
-        t = min(t, median_low(paces) * s)
-    calls = [
-        (one.cost - t * one.size / s) / (1 - one.size / s)
-        for one in smaller
-        if _APART * one.size <= s
-    ]
-    a = min(max(median_low(calls), 0.0), t) if calls else 0.0
-    return a, max(t - a, _LEAST_SLOPE * t) / s
-
-
-def _at_most(classes: list[_Class], size: float) -> float:
-    """Return what a larger call costs at most: per draw it costs no more than a smaller call."""
-    return min([one.cost * size / one.size for one in classes], default=math.inf)
-
-
-def _probe(classes: list[_Class]) -> tuple[float, float, int]:
-    """Return the size and the least cost of the largest calls, and how much larger the next may be.
-
-    The shortest of the last calls is compared with what small calls usually take, because a call
-    that was interrupted looks as if its draws took the time.
-    """
-    *smaller, (number, size, _, *last) = classes
-    small = [one.cost for one in smaller if _APART * one.size <= size]
-    least = min(min(one for one in last if one), _at_most(smaller, size))
-    if not small or least < max(TELLING, _LONG * median_high(small)):
-        return size, least, 2
-    doubtful = number < _BELIEVED and least < _CLEAR * median_high(small)
-    return size, least, int(doubtful)
+    smallest, largest = classes[0], classes[-1]
+    size, cost = largest.size, largest.cost
+    if smallest is largest:
+        return 0.0, cost / size, size, 0.0
+    if largest.number == 1:
+        cost = min(cost, size * classes[-2].usual / classes[-2].size)
+    slope, least = ((cost - k * smallest.usual) / (size - smallest.size) for k in (1, STEP))
+    slope = max(slope, 0.0)
+    return max(cost - slope * size, 0.0), slope, size, max(least, 0.0)

@@ -23,9 +23,6 @@ __all__ = ["EpochLedger", "Schedule", "new_ledger", "schedule_of"]
 class Schedule(NamedTuple):
     """Where epochs end, in draws: the opening at `opening`, each later one at `growth` times that.
 
-    If draws are `timed`, the opening also lasts until every stratum had a call that is long enough
-    to tell what a draw costs. Until then, questions about costs decide the counts.
-
     >>> schedule = Schedule(opening=20, growth=2.0)
     >>> [schedule.end_after(draws) for draws in (0, 19, 20, 79, 80)]
     [20.0, 20.0, 40.0, 80.0, 160.0]
@@ -33,13 +30,10 @@ class Schedule(NamedTuple):
 
     opening: int
     growth: float
-    timed: bool = False
 
     def opens(self, ledger: Ledger) -> bool:
         """Tell whether what is known belongs to the opening only."""
-        if ledger.draws < self.opening or not self.timed:
-            return ledger.draws < self.opening
-        return bool((ledger.telling < 1).any())
+        return ledger.draws < self.opening
 
     def end_after(self, draws: float) -> float:
         """Return the end of the epoch in which the draw after these many draws lies."""
@@ -54,14 +48,16 @@ def schedule_of(plan: Plan) -> Schedule | None:
     growth = plan.settings.get("epochs")
     if growth is None:
         return None
-    timed = plan.unit == "seconds" and plan.batch != "one"
-    return Schedule(len(plan.names) * max(plan.first, plan.opening, 2), float(growth), timed)
+    return Schedule(len(plan.names) * max(plan.first, plan.opening, 2), float(growth))
 
 
 def new_ledger(plan: Plan) -> Ledger:
     """Return an empty ledger for the draws of a plan."""
     measured = plan.unit == "seconds"
-    ledger = Ledger(len(plan.names), first=plan.first, measured=measured, positive=plan.log)
+    shared = "weights" not in plan.settings  # strata have a mean each
+    ledger = Ledger(
+        len(plan.names), first=plan.first, measured=measured, positive=plan.log, shared=shared
+    )
     schedule = schedule_of(plan)
     if schedule is None:
         return ledger
@@ -83,7 +79,7 @@ class EpochLedger(Ledger):
 
     def __init__(self, like: Ledger, schedule: Schedule, weights: Floats) -> None:
         # Strata have their own means: one with a lower mean has not missed anything.
-        super().__init__(len(like), first=like.first, measured=like.measured, positive=False)
+        super().__init__(len(like), first=like.first, measured=like.measured, shared=False)
         arms = len(like)
         self.schedule = (*schedule,)  # plain data, for a snapshot
         self.weights = weights

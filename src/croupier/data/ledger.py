@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
-from croupier.data.call_prices import CHUNK, TELLING, CallPrices, empty_calls, with_call
+from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, with_call
 from croupier.data.central_moments import (
     df_of,
     merge_moments,
@@ -38,18 +38,24 @@ class Ledger:
     first draw of the run, in units of ``2**exponent``; `scale` turns such numbers back into the
     user's.
 
-    With `positive`, draws are never negative (they came as logs), and `variance` allows for what
-    an arm must have missed. With `measured`, costs are clock times of whole calls, and `price`
-    discounts what is due to the call and not to the draw. For that, `pace` is an arm's least cost
-    per draw in any batch, `telling` how many of its batches were long enough to tell the cost of a
-    draw. `calls` are its calls by size, from which `call_prices` learns what a call costs. The
+    With `shared`, all arms have one mean, so an arm whose draws are 0 beside those of the others
+    has not varied. With `positive`, draws are never negative (they came as logs), and `variance`
+    allows for what an arm must have missed. With `measured`, costs are clock times of whole calls:
+    `calls` has them by arm and size, and `call_prices` learns from them what a call costs. The
     `first` draws of an arm do not make it the leader.
     """
 
     def __init__(
-        self, arms: int, *, first: int = 0, measured: bool = False, positive: bool = False
+        self,
+        arms: int,
+        *,
+        first: int = 0,
+        measured: bool = False,
+        positive: bool = False,
+        shared: bool = True,
     ) -> None:
         self.first = first
+        self.shared = shared
         self.measured = measured
         self.positive = positive
         self.origin: Floats | None = None
@@ -60,9 +66,6 @@ class Ledger:
         self.draws = 0.0
         self.spent = 0.0
         self.cost_m2: Floats = np.zeros(arms)
-        self.pace: Floats = np.full(arms, np.inf)
-        self.telling: Floats = np.zeros(arms)
-        self._priced: Floats = np.zeros((2, arms))
         self.calls: Floats = empty_calls(arms)
         self._call_prices: Floats = np.full((len(CallPrices._fields), arms), np.nan)
         self._even = True  # every draw has cost 1
@@ -81,7 +84,13 @@ class Ledger:
 
     def empty(self) -> Ledger:
         """Return a ledger of the same arms without draws."""
-        return Ledger(len(self), first=self.first, measured=self.measured, positive=self.positive)
+        return Ledger(
+            len(self),
+            first=self.first,
+            measured=self.measured,
+            positive=self.positive,
+            shared=self.shared,
+        )
 
     def copy(self) -> Self:
         """Return a snapshot that later draws do not change."""
@@ -160,22 +169,15 @@ class Ledger:
     def price(self) -> Floats:
         """Cost per draw; NaN for an arm that was never drawn.
 
-        For reported costs it is their mean. Measured times are weighted by the size of the call,
-        because a call for one draw mostly measures the call. The arm's first call is left out,
-        because it may measure a compiler. Until five calls were long enough, the cost is at most
-        twice the arm's best pace, because the machine may have interrupted one of them. With a
-        plain mean, an arm that was tried with single draws, or at a bad moment, would never be
-        drawn again.
+        For reported costs it is their mean. For measured times it is the cost per draw in the arm's
+        largest calls, because a call for one draw mostly measures the call.
         """
         if self._even:
             return self._ones if self.fewest else np.where(self.count > 0, 1.0, np.nan)
+        if self.measured:
+            return self.call_prices.pace
         unknown = np.full(len(self), np.nan)
-        plain = np.divide(self.cost, self.count, out=unknown, where=self.count > 0)
-        if not self.measured:
-            return np.asarray(plain)
-        weighted, squared = self._priced
-        price = np.where(squared > 0, weighted / np.maximum(squared, 1), plain)
-        return np.asarray(np.where(self.telling < 5, np.minimum(price, 2 * self.pace), price))
+        return np.asarray(np.divide(self.cost, self.count, out=unknown, where=self.count > 0))
 
     @property
     def most_in_a_call(self) -> int:
@@ -188,7 +190,10 @@ class Ledger:
         return CallPrices(*self._call_prices)
 
     def price_in(self, cost: float) -> Floats:
-        """Return the cost per draw in a batch that costs `cost`; NaN where it is not known."""
+        """Return the cost per draw in a batch that costs `cost`; NaN where it is not known.
+
+        Where costs are measured, it is the least that it can be: see `call_prices`.
+        """
         return self.call_prices.per_draw(cost, self.most_in_a_call) if self.measured else self.price
 
     def cost_of(self, arm: int, size: int) -> float:
@@ -197,6 +202,30 @@ class Ledger:
             return size * float(self.price[arm])
         call, draw = self._call_prices[:2, arm].tolist()
         return float(call * math.ceil(size / self.most_in_a_call) + draw * size)
+
+    def bought(self, arm: int, cost: float) -> float:
+        """Return how many draws of an arm a decision buys that may spend about `cost`.
+
+        Where costs are measured, a call is at most STEP times as large as the largest before it,
+        unless the pace of these allows more. A call takes its time even if it makes one draw, so at
+        least as much is spent on the draws in it.
+        """
+        if not self.measured:
+            return cost / float(self.price[arm])
+        call, draw, largest, _ = self._call_prices[:, arm].tolist()
+        cost = max(cost, 2 * call)
+        paced = cost * largest / (call + draw * largest)
+        hoped = cost / float(self.price_in(cost)[arm])
+        return float(min(hoped, max(paced, STEP * largest)))
+
+    def affords(self, arm: int, cost: float) -> float:
+        """Return how many draws of an arm cost at most `cost`, as far as is known."""
+        if not self.measured:
+            return cost / float(self.price[arm])
+        call, draw, largest, _ = self._call_prices[:, arm].tolist()
+        if cost < call + draw * largest:
+            return float((cost - call) / draw) if draw else 0.0
+        return float(cost * largest / (call + draw * largest))
 
     @property
     def price_error(self) -> Floats:
@@ -261,8 +290,7 @@ class Ledger:
             self._at_fewest -= 1
             if self._at_fewest < 1:
                 self._count_fewest()
-        if self.fewest > 1 and not self.varies:
-            self.varies = bool(self.moments[1].all())
+        self._look_at_variation(arm)
         if self.positive and n < self.draws + n_b:
             self._allow_for_missed()
         self._leader = leader_after(self._leader, arm, self.cost, self.count, self.first)
@@ -294,8 +322,7 @@ class Ledger:
             draw: Sums = (mean, 0.0, 0.0, 0.0)
             if n:
                 draw = merge_moments(n, moments, 1, draw)
-                if draw[1]:  # so that the unit is known
-                    draw = without_rounding(n + 1, draw, abs(draw[0] + math.ldexp(origin, -unit)))
+                draw = self._unrounded(n + 1, draw)
             known[arm] = n + 1, draw
         self._set_draws(known)
 
@@ -312,7 +339,11 @@ class Ledger:
             self.spent += more
         self._count_fewest()
         self._leader = leader_of(self.cost, self.count, self.first)
-        if self.fewest > 1 and not self.varies:
+        self._look_at_variation([*known])
+
+    def _look_at_variation(self, arms: Any) -> None:
+        """Find out whether all arms have varied, after draws of these arms."""
+        if self.fewest > 1 and not (self.varies and self.moments[1, arms].all()):
             self.varies = bool(self.moments[1].all())
 
     def _count_fewest(self) -> None:
@@ -330,14 +361,9 @@ class Ledger:
         self.cost[arm] += cost
         if not self.measured:
             return
-        if n_a:
-            self._priced[0, arm] += n_b * cost
-            self._priced[1, arm] += n_b * n_b
         calls = math.ceil(n_b / self.most_in_a_call)
         noted = with_call(self.calls, arm, n_b / calls, cost / calls, calls)
         self.calls, self._call_prices[:, arm] = noted
-        self.pace[arm] = min(self.pace[arm], cost / n_b)
-        self.telling[arm] += cost >= TELLING
 
     def merge(self, other: Ledger) -> None:
         """Add everything that another ledger of the same arms knows."""
@@ -353,9 +379,10 @@ class Ledger:
         merged = np.where(n_b == 0, self.moments, np.where(n_a == 0, moments, merged))
         self.moments = np.array(self._unrounded(n_a + n_b, merged))
         self.cost_m2 += other.cost_m2 + np.where((self.count > 0) & (other.count > 0), cross, 0)
-        self.pace = np.minimum(self.pace, other.pace)
         self._even &= other._even
-        for name in ("first", "count", "cost", "telling", "_priced", "draws", "spent"):
+        larger_calls = ~(self.call_prices.largest >= other.call_prices.largest)
+        self._call_prices = np.where(larger_calls, other._call_prices, self._call_prices)
+        for name in ("first", "count", "cost", "draws", "spent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self._count_fewest()
         self._leader = leader_of(self.cost, self.count, self.first)
@@ -376,11 +403,12 @@ class Ledger:
         if isinstance(m2, float):
             if not m2:
                 return (*moments,)
-            at = times_two_to(self.origin.item(), -self.exponent.item())
-            return without_rounding(n, moments, abs(mean + at))
-        with np.errstate(over="ignore"):  # of components that have not varied
-            at = np.where(self.exponent == FLAT, 0.0, np.ldexp(self.origin, -self.exponent))
-        return without_rounding(n, moments, np.abs(mean + at))
+            at: Any = times_two_to(self.origin.item(), -self.exponent.item())
+        else:
+            with np.errstate(over="ignore"):  # of components that have not varied
+                at = np.where(self.exponent == FLAT, 0.0, np.ldexp(self.origin, -self.exponent))
+        # No draw is farther from the origin than one unit.
+        return without_rounding(n, moments, abs(mean + at), self.shared * (1 + abs(at)))
 
     def _allow_for_missed(self) -> None:
         """Raise the variances of arms that have missed something: see `variance`."""
@@ -415,7 +443,9 @@ class Ledger:
     def _raise_unit(self, needed: Any) -> None:
         raised = np.maximum(self.exponent, needed)
         shift = self.exponent - raised
-        self.moments = np.array(rescaled(self.moments, shift))
-        self._variance = times_two_to(self._variance, 2 * shift)
-        self.varies = False  # looked at again: a small variance may have become zero
         self.exponent = raised
+        self.varies = False  # looked at again: a small variance may have become zero
+        n = self.count[:, None]
+        self.moments = np.array(self._unrounded(n, rescaled(self.moments, shift)))
+        self._variance = times_two_to(self._variance, 2 * shift) * (self.moments[1] > 0)
+        self._df = df_of(n, self.moments[1], self.moments[3])

@@ -29,6 +29,9 @@ Clock: TypeAlias = Literal["wall", "cpu"]
 Batching: TypeAlias = Literal["growing", "one"] | int
 _BATCHES: TypeAlias = Literal["growing", "one"]
 
+#: The most batches out at once: beyond it a run of any budget only asks, and never learns.
+_MOST_WIDTH: Final = 100_000
+
 #: A round of decisions grows a run by about a quarter of what it has spent. One decision must
 #: never buy a whole round, so a round has at least 8 decisions.
 ROUND: Final = 0.25
@@ -95,6 +98,11 @@ class Plan:
         self._set("confidence", fraction_of("confidence", self.confidence))
         self._set("objective", weights_of("objective", self.objective))
         self._set("width", count_of("width", self.width))
+        if self.width > _MOST_WIDTH:
+            raise PlanError(
+                f"width must be at most {_MOST_WIDTH}, got {self.width}: so many batches are asked "
+                "for before the first one is learned from; twice the number of workers is enough"
+            )
         self._set("first", count_of("first", self.first))
         self._set("keep_values", bool(self.keep_values))
         self._set("log", bool(self.log))
@@ -140,6 +148,11 @@ class Plan:
     def share(self) -> float:
         """The share of what was spent so far that one decision buys."""
         return ROUND / max(_DECISIONS_PER_ROUND, self.width)
+
+    @property
+    def largest_share(self) -> float:
+        """The share of what was spent so far that decisions buy if half of a round agrees."""
+        return ROUND / max(2, self.width)
 
     def to_json(self) -> str:
         """Return the plan as one line of JSON."""

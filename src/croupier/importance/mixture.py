@@ -197,19 +197,8 @@ class Mixture:
         return self._weighing.proportions(price)
 
     def _prices(self) -> Floats:
-        """Return the cost of a draw of each proposal; if it is not known, the mean of the others.
-
-        A short call measures the call and not the draws. Its price is at most the cheapest price
-        among the longer calls.
-        """
-        ledger = self._books.ledger
-        price = ledger.price
-        if self.plan.unit == "seconds":
-            told = ledger.telling > 0
-            if not told.any():
-                return np.full(len(price), ledger.spent / ledger.draws)
-            least = float(price[told].min())
-            price = np.where(told, price, np.fmin(price, least))
+        """Return what a draw of each proposal costs; where it is not known, the mean of others."""
+        price = self._books.ledger.price
         return np.where(np.isnan(price), np.nanmean(price), price)
 
     # -- tell

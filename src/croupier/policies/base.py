@@ -12,6 +12,7 @@ from croupier.data.draws import Draws, Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
+from croupier.policies.indices import waits
 
 __all__ = [
     "Choice",
@@ -55,11 +56,6 @@ Choice: TypeAlias = int | tuple[int, int] | Play
 Prepare: TypeAlias = Callable[[Any, Ledger, Floats], Any]
 
 Digest: TypeAlias = Callable[[Plan, int, Draws, np.random.Generator], Mapping[str, Any]]
-
-#: Where costs are measured times, the third and the fourth draw of a slow arm cost at most this
-#: share of what was spent on the other arms. A slow arm is one beside a cheaper arm that costs less
-#: than this share of it.
-_FIRST: Final = 0.125
 
 
 @runtime_checkable
@@ -150,17 +146,9 @@ def sprint_of(policy: Policy, state: Any) -> Sprint | None:
 
 
 def describe(policy: Policy) -> dict[str, Any]:
-    """Return a policy as plain data that goes to JSON and back: its name and its parameters.
-
-    A parameter with the metadata ``{"later": True}`` came after stores were written without it. It
-    is left out while it has its default, so that these runs can be continued.
-    """
+    """Return a policy as plain data that goes to JSON and back: its name and its parameters."""
     known: tuple[Field[Any], ...] = fields(policy) if is_dataclass(policy) else ()
-    parameters = {
-        one.name: _plain(getattr(policy, one.name))
-        for one in known
-        if not (one.metadata.get("later") and getattr(policy, one.name) == one.default)
-    }
+    parameters = {one.name: _plain(getattr(policy, one.name)) for one in known}
     return {"name": policy.name} | parameters
 
 
@@ -179,45 +167,30 @@ def smallest(scores: Floats) -> int:
     return arm
 
 
-def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | Play | None:
+def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
-    were told. Where costs are measured times, an arm that is slow beside the others waits with its
-    third draw. A call with few draws may tell what a call costs rather than what a draw costs. So
-    an arm whose calls cost more than the draws in them is called with twice as many as ever, as
-    soon as its largest call so far costs no more than one decision does.
+    were told. An arm that is expensive beside the others waits with its third draw.
     """
-    seconds = plan.unit == "seconds"
-    if ledger.fewest < max(plan.first, 2):
-        # With 100 000 arms, every array that is made here takes longer than a draw.
-        draws = ledger.count + pending if pending.any() else ledger.count
-        if seconds and ledger.fewest >= 2:
-            price = ledger.price
-            slow = price > _FIRST * (ledger.spent - ledger.cost)
-            draws = np.where(slow & (_FIRST * price > price.min()), np.inf, draws)
-        least = int(draws.argmin())
-        if draws[least] < plan.first or ledger.fewest < 2:
-            return least, plan.opening
-    if seconds and plan.batch != "one":
-        calls = ledger.call_prices
-        probe = (calls.probe == 1) | ((calls.probe > 1) & (calls.largest < ledger.most_in_a_call))
-        probe &= (calls.longest <= plan.share * ledger.spent) & (pending == 0)
-        if probe.any():
-            arm = int(np.where(probe, calls.longest, np.inf).argmin())
-            size = int(calls.probe[arm] * calls.largest[arm])
-            # What interrupted the smaller calls must not make this one smaller.
-            return Play(arm, size, decisions=round(1 / plan.share), growth=2)
-    return None
+    if ledger.fewest >= max(plan.first, 2):
+        return None
+    # With 100 000 arms, every array that is made here takes longer than a draw.
+    draws = ledger.count + pending if pending.any() else ledger.count
+    if plan.unit != "draws" and ledger.fewest >= 2:
+        price = ledger.price
+        draws = np.where(waits(price, price.min(), ledger.spent - ledger.cost), np.inf, draws)
+    least = int(draws.argmin())
+    return (least, plan.opening) if draws[least] < plan.first or ledger.fewest < 2 else None
 
 
 def price_of(plan: Plan, ledger: Ledger) -> Floats:
-    """Return the cost per draw of every arm, in the batch that one decision would buy.
+    """Return the cost per draw of every arm, in the largest batch that decisions would buy.
 
-    A batch is a share of what was spent. Where costs are measured times, a call costs more per draw
-    the fewer draws it makes; see `call_prices`.
+    Where costs are measured times, a call costs more per draw the fewer draws it makes, and a price
+    that is not known yet is the least that it can be; see `call_prices`.
     """
-    return ledger.price_in(0.0 if plan.batch == "one" else plan.share * ledger.spent)
+    return ledger.price_in(0.0 if plan.batch == "one" else plan.largest_share * ledger.spent)
 
 
 _ONE: Final = np.ones(1)

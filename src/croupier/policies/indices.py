@@ -40,6 +40,7 @@ __all__ = [
     "ucb_v",
     "variance_draw",
     "visit",
+    "waits",
 ]
 
 _TINY: Final = float(np.finfo(float).tiny)
@@ -49,6 +50,11 @@ _TINY: Final = float(np.finfo(float).tiny)
 _FEW: Final = 400
 _SWEEPS: Final = 12
 _STILL: Final = 0.3
+
+#: The third and the fourth draw of an expensive arm cost at most this share of what was spent on
+#: the other arms: in a short run they would take the budget. An arm is expensive if another arm
+#: costs less than this share of its price.
+_FIRST: Final = 0.125
 
 #: Newton steps of KL-UCB, at most: it converges quadratically and from one side.
 NEWTON_STEPS: Final = 60
@@ -206,6 +212,12 @@ def catoni_mean(losses: Floats, level: float, moment: float) -> float:
 
 
 # -- the default policies
+
+
+def waits(price: Floats, cheapest: float, elsewhere: Floats) -> NDArray[np.bool_]:
+    """Return whether an arm is too expensive for its third draw; `elsewhere`: what others cost."""
+    early: NDArray[np.bool_] = (price > _FIRST * elsewhere) & (_FIRST * price > cheapest)
+    return early
 
 
 def variance_draw(variance: Floats, df: Floats, chi2: Floats) -> Floats:

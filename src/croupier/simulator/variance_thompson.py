@@ -36,6 +36,7 @@ _variance_draw = inlined(indices.variance_draw)
 _price_draw = inlined(indices.price_draw)
 _log_error = inlined(indices.log_error)
 _least_draws = inlined(indices.least_draws)
+_waits = inlined(indices.waits)
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -77,6 +78,18 @@ def _first_least(numbers: Any) -> int:
         if numbers[k] < numbers[least]:
             least = k
     return least
+
+
+@compiled
+def _opening(first: int, count: Any, cost: Any, spent: float) -> int:
+    """Return the arm that must be drawn before any preference, -1 if there is none."""
+    fewest = count.min()
+    if fewest >= 2:
+        price = cost / count
+        early = _waits(price, price.min(), spent - cost)
+        count = np.where(early, np.inf, count)
+    least = _first_least(count)
+    return least if count[least] < max(first, 2) else -1
 
 
 @compiled
@@ -206,9 +219,11 @@ def play_variance(
         mark = ticket = ZERO
         while spent < horizon:
             bought, growth, most = 1, 1.0, -1
-            fewest = count.min()
-            if fewest < max(settings.first, 2):
-                arm, most = _first_least(count), 1
+            arm = -1
+            if count.min() < max(settings.first, 2):
+                arm = _opening(settings.first, count, cost, spent)
+            if arm >= 0:
+                most = 1
             elif arms == 1:
                 arm = ZERO
             else:

@@ -30,14 +30,13 @@ class Decision(NamedTuple):
 def size_of(plan: Plan, ledger: Ledger, arm: int, decisions: int = 1, growth: float = 1.0) -> int:
     """Return how many draws `decisions` decisions buy: each buys a share of the cost so far.
 
-    The size is at most `growth` times the draws that the arm already has. Otherwise, among many
-    arms, an arm that was lucky in its first four draws would get a large batch.
+    The batch costs at most `growth` times what the arm has cost so far. Otherwise, among many arms,
+    an arm that was lucky in its first four draws would get a large batch.
     """
     if plan.batch == "one" or ledger.count[arm] == 0:
         return plan.opening
-    afford = decisions * plan.share * ledger.spent
-    most = growth * float(ledger.count[arm])
-    return max(1, int(min(most, afford / float(ledger.price_in(afford)[arm]))))
+    afford = min(decisions * plan.share * ledger.spent, growth * float(ledger.cost[arm]))
+    return max(1, int(ledger.bought(arm, afford)))
 
 
 def affordable(
@@ -55,7 +54,7 @@ def affordable(
     if cost_left is None:
         return (arm, size) if size > 0 else None
     plan, ledger = books.plan, books.ledger
-    price = ledger.price_in(plan.share * ledger.spent)
+    price = np.fmax(ledger.price, ledger.price_in(plan.share * ledger.spent))
     if tickets.asked == 0:
         # Even the smallest budget buys one draw, or the draws of a first call.
         return arm, min(size, plan.opening)
@@ -71,8 +70,8 @@ def affordable(
         # Prices are estimates, so the run approaches the end of the budget in small steps.
         usual = size_of(plan, ledger, arm)
         most = cost_left if size <= usual else cost_left / 2
-        size = min(size, max(1, int(most / ledger.price_in(most)[arm]), usual))
-        size = min(size, max(1, int(cost_left / ledger.price_in(cost_left)[arm])))
+        size = min(size, max(1, int(ledger.affords(arm, most)), usual))
+        size = min(size, max(1, int(ledger.affords(arm, cost_left))))
     return (arm, size) if size > 0 else None
 
 

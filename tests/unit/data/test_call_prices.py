@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from croupier.data.call_prices import CHUNK, CallPrices, empty_calls, with_call
+from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, with_call
 from croupier.data.ledger import Ledger
 from tests.unit.policies.test_base import Told
 
 CALL, DRAW = 4e-3, 2e-6
-SIZES = [1, 1, 1, 1, *(2**k for k in range(1, 14))]
+SIZES = [1, 1, 1, 1, *(2**k for k in range(1, 14)), 2**13]
 
 
 def prices(calls: list[tuple[int, float]]) -> CallPrices:
@@ -33,15 +33,35 @@ def ledger_of(batches: list[tuple[int, float]], components: int = 1) -> Ledger:
     return ledger
 
 
-def test_a_line_is_found_exactly() -> None:
+def test_a_line_is_found() -> None:
     found = prices([timed(size) for size in SIZES])
-    assert found.call[0] == pytest.approx(CALL, rel=1e-6)
-    assert found.draw[0] == pytest.approx(DRAW, rel=1e-6)
+    assert found.call[0] == pytest.approx(CALL, rel=1e-3)
+    assert found.draw[0] == pytest.approx(DRAW, rel=1e-3)
 
 
-def test_one_size_says_nothing_about_the_cost_of_a_call() -> None:
+def test_before_a_second_size_a_larger_call_may_cost_nothing_more() -> None:
     found = prices([timed(1)] * 4)
-    assert (found.call[0], found.draw[0], found.probe[0]) == (0.0, CALL + DRAW, 2)
+    assert (found.call[0], found.draw[0], found.least[0]) == (0.0, CALL + DRAW, 0.0)
+    assert found.per_draw(2 * CALL, CHUNK)[0] == (CALL + DRAW) / CHUNK
+    assert found.pace[0] == CALL + DRAW
+
+
+def test_a_price_is_never_above_the_truth_before_the_largest_calls_were_made() -> None:
+    for known in range(5, len(SIZES)):
+        found = prices([timed(size) for size in SIZES[:known]])
+        for cost in (2 * CALL, 10 * CALL):
+            true = CALL / min((cost - CALL) / DRAW, CHUNK) + DRAW
+            assert found.per_draw(cost, CHUNK)[0] <= 1.001 * true
+
+
+def test_the_size_of_the_largest_calls_is_bounded_by_what_is_known_of_them() -> None:
+    """An arm whose draws are slow is not called with thousands of them because one was cheap."""
+    ledger = ledger_of([(1, 3e-3)] * 4)
+    assert ledger.bought(0, 2e-3) <= 1
+    assert ledger.bought(0, 4e-3) == STEP
+    ledger = ledger_of([*[(1, 3e-3)] * 4, *[(16, 48e-3)] * 2])
+    assert ledger.bought(0, 0.3) == pytest.approx(100)
+    assert ledger.affords(0, 0.3) == pytest.approx(100)
 
 
 @pytest.mark.parametrize("slow", range(len(SIZES)))
@@ -53,14 +73,6 @@ def test_one_slow_call_does_not_decide(slow: int, times: float) -> None:
     found = prices(calls)
     true = DRAW + CALL / 10_000
     assert true / 2 < found.per_draw(0.03, CHUNK)[0] < 2 * true
-
-
-@pytest.mark.parametrize("size", [16, 64, 256])
-def test_a_slow_call_does_not_end_the_search_for_the_cost_of_a_draw(size: int) -> None:
-    calls = [timed(s) for s in SIZES if s < size]
-    assert prices([*calls, timed(size)]).probe[0] == 2
-    assert prices([*calls, (size, 20 * CALL)]).probe[0] == 2
-    assert prices([*calls, *[(size, 3 * CALL)] * 2]).probe[0] == 2
 
 
 def test_a_compiler_in_the_first_call_is_forgotten() -> None:
@@ -77,20 +89,11 @@ def test_with_many_calls_the_mean_is_what_was_spent() -> None:
     assert np.mean(late) == pytest.approx(1.0, rel=0.1)
 
 
-def test_calls_double_until_the_draws_clearly_cost_more_than_the_call() -> None:
-    calls, sizes = [(1, 4e-3 + 2e-5)] * 4, []
-    while (times := prices(calls).probe[0]) and len(sizes) < 30:
-        sizes.append(int(times * calls[-1][0]))
-        calls.append((sizes[-1], 4e-3 + 2e-5 * sizes[-1]))
-    assert sizes == [2**k for k in range(1, 11)] + [2048] * (len(sizes) - 10)
-    assert 1 <= sizes.count(2048) <= 3
-
-
 def test_the_price_falls_with_the_size_that_a_decision_buys() -> None:
     found = prices([timed(size) for size in SIZES])
-    assert found.per_draw(0.0, CHUNK)[0] == pytest.approx(CALL + DRAW)
-    assert found.per_draw(CALL + 100 * DRAW, CHUNK)[0] == pytest.approx(CALL / 100 + DRAW)
-    assert found.per_draw(1e3, CHUNK)[0] == pytest.approx(CALL / CHUNK + DRAW)
+    assert found.per_draw(0.0, CHUNK)[0] == pytest.approx(CALL + DRAW, rel=1e-3)
+    assert found.per_draw(CALL + 100 * DRAW, CHUNK)[0] == pytest.approx(CALL / 100 + DRAW, rel=0.01)
+    assert found.per_draw(1e3, CHUNK)[0] == pytest.approx(CALL / CHUNK + DRAW, rel=0.15)
 
 
 @pytest.mark.parametrize("components", [1, 50])
@@ -100,8 +103,8 @@ def test_a_batch_of_several_calls_costs_several_calls(components: int) -> None:
     batches += [(3 * most, 3 * CALL + 3 * most * DRAW)]
     ledger = ledger_of(batches, components)
     assert ledger.most_in_a_call == most
-    assert ledger.cost_of(0, 3 * most) == pytest.approx(3 * CALL + 3 * most * DRAW, rel=1e-6)
-    assert ledger.cost_of(0, most // 2) == pytest.approx(CALL + most // 2 * DRAW, rel=1e-6)
+    assert ledger.cost_of(0, 3 * most) == pytest.approx(3 * CALL + 3 * most * DRAW, rel=1e-3)
+    assert ledger.cost_of(0, most // 2) == pytest.approx(CALL + most // 2 * DRAW, rel=1e-3)
 
 
 def test_costs_that_are_not_measured_have_one_price() -> None:

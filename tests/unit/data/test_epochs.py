@@ -150,26 +150,6 @@ def test_a_stratum_that_is_constant_has_no_variance() -> None:
     assert ledger.scale.value_of(seen.mean)[0] == pytest.approx(0.1, rel=1e-15)
 
 
-def test_timed_draws_open_until_every_stratum_had_a_long_call() -> None:
-    schedule = Schedule(6, 2.0, timed=True)
-    timed = EpochLedger(Ledger(3, measured=True), schedule, WEIGHTS)
-    rng = np.random.default_rng(7)
-    for arm in [0, 1, 2, 0, 1, 2, 0, 1]:
-        told = entry(rng.normal(arm, 1.0, 4))
-        told.cost = 1e-4
-        timed.add(arm, told)
-    assert schedule.opens(timed)
-    assert timed.epoch_start == 0  # 32 draws, and still the opening
-    for arm in (0, 1, 2):
-        told = entry(rng.normal(arm, 1.0, 40))
-        told.cost = 1e-3
-        timed.add(arm, told)
-    assert not schedule.opens(timed)
-    timed.add(0, told)
-    assert (timed.epoch_start, timed.epoch_end) == (152, 192)
-    assert Schedule(6, 2.0).opens(timed) is False
-
-
 def test_a_stratum_of_logs_with_a_low_mean_has_not_missed_anything() -> None:
     plan = Plan(("a", "b"), 7, settings={"weights": [0.5, 0.5], "epochs": 2}, log=True)
     assert new_ledger(plan).positive is False

