@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from croupier.data.batch_moments import FLAT
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.epochs import schedule_of
@@ -18,6 +19,7 @@ from croupier.data.plan import Plan
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.intervals import normal_quantile
 from croupier.estimates.skewed_ends import least_df
+from croupier.policies.base import objective_weights
 
 __all__ = ["agreement", "unnoticed", "warnings_of"]
 
@@ -33,6 +35,9 @@ _ONE_DRAW = 0.05
 #: A Pareto shape above this means an infinite variance, and the normal quantile of a test at 5 %.
 _HEAVY = 0.5
 _Z = 1.645
+
+#: An arm that is this many times more efficient than the leading one should have led.
+_MISALLOCATED = 3.0
 
 #: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
 _NOTICEABLE = 0.3
@@ -150,11 +155,31 @@ def warnings_of(
             f"far from the leading arm: {_listed(names, far)}; there are too few draws for a test, "
             "but that arm is biased or has not seen its tail: compare with policy='uniform'"
         )
+    elif plan.audit and pooled.shared:  # other policies are not meant to leave a worse arm
+        warnings.extend(_misallocated(plan, ledger))
     if plan.policy["name"] == "mc-ucb" and not pooled.shared and schedule_of(plan) is None:
         warnings.extend(_followed(ledger, pooled))
     if not exact:
         warnings.extend(_heavy(plan, ledger, pooled, tails))
     return warnings, p
+
+
+def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
+    """Warn if another arm, whose variance is known, is far more efficient than the leading one."""
+    V = ledger.variance @ objective_weights(plan, ledger, ledger.variance)
+    known = (V > 0) & (ledger.df.min(axis=1) >= FEW)
+    most = int(ledger.cost.argmax())
+    if not known[most]:
+        return []
+    loss = np.where(known, ledger.price * V, np.inf)
+    best = int(loss.argmin())
+    if loss[most] <= _MISALLOCATED * loss[best]:
+        return []
+    return [
+        f"{plan.names[best]!r} has more than {_MISALLOCATED:g} times the efficiency of "
+        f"{plan.names[most]!r}, which got {ledger.cost[most] / ledger.spent:.0%} of the budget: "
+        f"the answer is valid, but a run of {plan.names[best]!r} alone would be more precise"
+    ]
 
 
 def _nothing_varies(plan: Plan, ledger: Ledger, pooled: Pooled) -> str:
@@ -178,6 +203,8 @@ def _nothing_varies(plan: Plan, ledger: Ledger, pooled: Pooled) -> str:
             "the answer or its error: the answer is 0, or every arm has missed the draws above 0"
         )
     what = f"no arm has varied{where}"
+    if not plan.log and ledger.exponent[flat] != FLAT:
+        what += " by more than rounding errors (if the spread is real, subtract a constant)"
     if not plan.log and any(plan.bounds):
         return (
             f"{what}, so the standard error is not known, and the interval rests on the bounds of "

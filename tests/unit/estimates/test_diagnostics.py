@@ -247,3 +247,16 @@ def test_an_arm_that_has_seen_nothing_does_not_lead_nor_make_the_error_bar() -> 
     low, high = result.log_interval  # type: ignore[misc]
     assert result.log_value < -15
     assert low < 0 < high
+
+
+# -- the arm that should have led
+
+
+@pytest.mark.expects_misallocation
+def test_a_far_more_efficient_arm_that_did_not_lead_is_said() -> None:
+    arms = {"poor": normal(spread=1.0), "good": normal(spread=0.1)}
+    shares = {"name": "uniform"}
+    result = cr.estimate(arms, draws=2000, rng=7, policy="uniform", audit=0.01)
+    assert result.plan.policy == shares
+    assert said(result, "'good' has more than 3 times the efficiency of 'poor'")
+    assert not said(cr.estimate(arms, draws=2000, rng=7), "times the efficiency")

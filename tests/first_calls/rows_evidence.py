@@ -1,0 +1,46 @@
+"""First calls of `cr.evidence`: one likelihood, one prior."""
+
+import numpy as np
+from scipy import stats
+
+import croupier as cr
+from tests.first_calls.row import EITHER, row
+
+DATA = np.array([1.2, 0.4, 2.1, 1.7, 0.9, 1.4])
+
+
+def conjugate(d):
+    """Return log Z of one datum y_i = 1 in each of d dimensions: x ~ N(0, 1), y ~ N(x, .5^2)."""
+    return d * stats.norm.logpdf(1.0, 0, np.sqrt(1.25))
+
+
+def normal_likelihood(x):
+    return stats.norm.logpdf(1.0, x, 0.5).sum(axis=1)
+
+
+@row(
+    stats.multivariate_normal(np.zeros(6), np.eye(6) + 4 * np.ones((6, 6))).logpdf(DATA),
+    within=0.05,
+)
+def the_mean_of_six_data(rng):
+    return cr.evidence(
+        lambda x: stats.norm.logpdf(DATA, x[:, :1], 1).sum(axis=1), stats.norm(0, 2), draws=20_000,
+        rng=rng,
+    )  # fmt: skip
+
+
+@row(-np.log(20) + np.log(0.1 * np.sqrt(2 * np.pi)), within=0.05, warns=EITHER)
+def a_narrow_posterior_in_a_wide_box(rng):
+    return cr.evidence(
+        lambda x: -((x[:, 0] - 3) ** 2) / 0.02, stats.uniform(-10, 20), draws=20_000, rng=rng
+    )
+
+
+@row(conjugate(2), warns=EITHER)
+def three_thousand_draws(rng):
+    return cr.evidence(normal_likelihood, [stats.norm(0, 1)] * 2, draws=3000, rng=rng)
+
+
+@row(conjugate(2))
+def one_second(rng):
+    return cr.evidence(normal_likelihood, [stats.norm(0, 1)] * 2, seconds=1, rng=rng)

@@ -1,0 +1,132 @@
+"""First calls of `cr.integrate`."""
+
+import numpy as np
+from scipy import stats
+
+import croupier as cr
+from tests.first_calls.row import EITHER, row
+
+
+def gauss(x):
+    return np.exp(-(x**2).sum(axis=1))
+
+
+ONE = 0.7468241328124271  # the integral of exp(-x^2) over [0, 1]
+
+
+@row(ONE, within=1e-6, stopped="tolerance")
+def one_dimension(rng):
+    return cr.integrate(lambda x: np.exp(-(x**2)), (0, 1), draws=100_000, rtol=1e-6, rng=rng)
+
+
+@row(ONE**2, within=1e-3)
+def two_dimensions(rng):
+    return cr.integrate(gauss, [(0, 1)] * 2, draws=20_000, rng=rng)
+
+
+@row(ONE**3, within=1e-3, stopped="tolerance")
+def three_dimensions_and_a_tolerance(rng):
+    return cr.integrate(gauss, [(0, 1)] * 3, draws=100_000, rtol=1e-3, rng=rng)
+
+
+@row(ONE**5, within=1e-3)
+def five_dimensions(rng):
+    return cr.integrate(gauss, [(0, 1)] * 5, draws=50_000, rng=rng)
+
+
+@row(ONE**10, within=0.01)
+def ten_dimensions(rng):
+    return cr.integrate(gauss, [(0, 1)] * 10, draws=50_000, rng=rng)
+
+
+@row(10.0, within=0.01)
+def twenty_dimensions(rng):
+    return cr.integrate(lambda x: x.sum(axis=1), [(0, 1)] * 20, draws=20_000, rng=rng)
+
+
+@row(1.0, within=0.02)
+def a_product_in_thirty_dimensions(rng):
+    return cr.integrate(
+        lambda x: np.prod(1 + (x - 0.5) / 4, axis=1), [(0, 1)] * 30, draws=20_000, rng=rng
+    )
+
+
+@row(np.sqrt(np.pi), within=1e-3)
+def the_whole_line(rng):
+    return cr.integrate(lambda x: np.exp(-(x**2)), (-np.inf, np.inf), draws=20_000, rng=rng)
+
+
+@row(2 * np.pi, within=2e-3)
+def a_peak_far_away_in_the_plane(rng):
+    return cr.integrate(
+        lambda x: np.exp(-((x - 50) ** 2).sum(axis=1) / 2),
+        [(-np.inf, np.inf)] * 2,
+        draws=300_000,
+        rtol=1e-3,
+        rng=rng,
+    )
+
+
+@row(1.0, within=0.01)
+def the_mean_of_an_exponential(rng):
+    return cr.integrate(lambda x: x, stats.expon(), draws=10_000, rng=rng)
+
+
+@row(np.exp(0.5), within=0.01)
+def the_mean_of_a_lognormal(rng):
+    return cr.integrate(lambda x: np.exp(x[:, 0]), [stats.norm()] * 3, draws=10_000, rng=rng)
+
+
+@row((0.1 * np.sqrt(2 * np.pi)) ** 4, within=0.01)
+def a_peak_in_four_dimensions(rng):
+    return cr.integrate(
+        lambda x: np.exp(-((x - 0.5) ** 2).sum(axis=1) / 0.02),
+        [(0, 1)] * 4,
+        draws=200_000,
+        rtol=0.01,
+        rng=rng,
+    )
+
+
+@row(2 * (0.03 * np.sqrt(2 * np.pi)) ** 5, within=0.1, broken="one of two equal peaks is missed")
+def two_peaks_in_five_dimensions(rng):
+    def peaks(x):
+        left, right = ((x - 0.3) ** 2).sum(axis=1), ((x - 0.7) ** 2).sum(axis=1)
+        return np.exp(-left / 0.0018) + np.exp(-right / 0.0018)
+
+    return cr.integrate(peaks, [(0, 1)] * 5, draws=300_000, rtol=0.05, rng=rng)
+
+
+@row((1 - np.cos(20)) / 20, within=0.01)
+def an_oscillation(rng):
+    return cr.integrate(lambda x: np.sin(20 * x), (0, 1), draws=20_000, rng=rng)
+
+
+@row(1.0, warns=EITHER)
+def a_constant(rng):
+    return cr.integrate(lambda x: np.ones(len(x)), [(0, 1)] * 2, draws=10_000, rng=rng)
+
+
+@row(1.0 + 0.5e-9, warns=EITHER)
+def nearly_a_constant(rng):
+    return cr.integrate(lambda x: 1 + 1e-9 * x[:, 0], [(0, 1)] * 2, draws=10_000, rng=rng)
+
+
+@row(0.25, within=0.01)
+def a_second(rng):
+    return cr.integrate(lambda x: x[:, 0] * x[:, 1], [(0, 1)] * 2, seconds=1, rng=rng)
+
+
+@row([0.5, 1 / 3], within=0.01)
+def two_integrals_at_once(rng):
+    return cr.integrate(lambda x: np.column_stack([x, x**2]), [(0, 1)], draws=10_000, rng=rng)
+
+
+@row(np.pi / 4, within=0.02)
+def a_quarter_of_a_disc(rng):
+    return cr.integrate(lambda x: (x**2).sum(axis=1) < 1, [(0, 1)] * 2, draws=20_000, rng=rng)
+
+
+@row(0.25, within=0.2, warns=EITHER)
+def two_hundred_points(rng):
+    return cr.integrate(lambda x: x[:, 0] * x[:, 1], [(0, 1)] * 2, draws=200, rng=rng)

@@ -1,0 +1,113 @@
+"""First calls of `cr.probability` and `cr.splitting`."""
+
+import numpy as np
+from scipy import stats
+
+import croupier as cr
+from tests.first_calls.row import EITHER, row
+
+
+def linear(beta):
+    return lambda x: beta - x.sum(axis=1) / np.sqrt(x.shape[1])
+
+
+@row(stats.norm.sf(2), within=0.1, stopped="tolerance")
+def beta_two_in_two_dimensions(rng):
+    return cr.probability(linear(2), 2, draws=20_000, rtol=0.1, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.1, stopped="tolerance")
+def beta_three_in_ten_dimensions(rng):
+    return cr.probability(linear(3), 10, draws=20_000, rtol=0.1, rng=rng)
+
+
+@row(stats.norm.sf(4), within=0.1, stopped="tolerance")
+def beta_four_in_five_dimensions(rng):
+    return cr.probability(linear(4), 5, draws=20_000, rtol=0.1, rng=rng)
+
+
+@row(stats.norm.sf(3.5), warns=EITHER)
+def beta_three_and_a_half_in_a_hundred_dimensions(rng):
+    return cr.probability(linear(3.5), 100, draws=10_000, rng=rng)
+
+
+@row(stats.norm.sf(3.5), warns=EITHER)
+def a_short_budget_in_a_hundred_dimensions(rng):
+    return cr.probability(linear(3.5), 100, draws=2_000, rng=rng)
+
+
+@row(2 * stats.norm.sf(4), within=0.12)
+def two_modes(rng):
+    return cr.probability(lambda x: 4 - np.abs(x[:, 0]), 2, draws=50_000, rtol=0.1, rng=rng)
+
+
+@row(stats.norm.sf(2) ** 2, within=0.12)
+def two_parts_in_parallel(rng):
+    return cr.probability(lambda x: 2 - x.min(axis=1), 2, draws=50_000, rtol=0.1, rng=rng)
+
+
+@row(stats.norm.sf(1.5), within=0.2)
+def a_function_that_changes_its_points(rng):
+    def g(x):
+        x *= 2
+        return 3 - x[:, 0]
+
+    return cr.probability(g, 2, draws=20_000, rtol=0.1, rng=rng)
+
+
+@row(
+    stats.norm.sf(3 / np.hypot(1, 0.3)),
+    within=0.12,
+    warns=EITHER,
+    holds=lambda result: result.draws < 20_000,
+)
+def a_noisy_function(rng):
+    noise = np.random.default_rng(rng)
+
+    def g(x):
+        return 3 - x[:, 0] + 0.3 * noise.standard_normal(len(x))
+
+    return cr.probability(g, 2, draws=50_000, rtol=0.1, rng=rng)
+
+
+def no_wider_than_plain_draws(result):
+    return result.interval[1] <= stats.beta.ppf(0.975, 3, result.draws)
+
+
+@row(stats.norm.sf(3), warns=EITHER, holds=no_wider_than_plain_draws)
+def sixty_calls(rng):
+    return cr.probability(linear(3), 2, draws=60, rng=rng)
+
+
+@row(stats.norm.sf(3), warns=EITHER, holds=no_wider_than_plain_draws)
+def a_hundred_calls(rng):
+    return cr.probability(linear(3), 2, draws=100, rng=rng)
+
+
+@row(stats.norm.sf(3), warns=EITHER, holds=no_wider_than_plain_draws)
+def three_hundred_calls(rng):
+    return cr.probability(linear(3), 2, draws=300, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.15)
+def variables_of_scipy(rng):
+    over = [stats.norm(10, 2), stats.norm(1, 1)]
+    return cr.probability(
+        lambda x: (x[:, 0] - x[:, 1] - 9) + 3 * np.sqrt(5), over, draws=20_000, rtol=0.1, rng=rng
+    )
+
+
+@row(stats.norm.sf(3.5), within=0.2)
+def one_point_at_a_time(rng):
+    return cr.probability(lambda x: 3.5 - x[0], over=2, draws=4_000, rng=rng)
+
+
+@row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), within=0.2, warns=EITHER)
+def splitting_of_a_queue(rng):
+    queue = cr.splitting(
+        lambda rng, waiting: waiting + np.where(rng.random(len(waiting)) < 0.3, 1, -1),
+        start=lambda rng, n: np.ones(n),
+        level=lambda waiting: np.where(waiting == 0, -np.inf, waiting),
+        target=12,
+    )
+    return cr.estimate([queue], cost=1_000_000, rng=rng)
