@@ -40,13 +40,25 @@ def fay_feuer(
     return low, np.where(finite, high, np.inf)
 
 
+def _clopper_pearson(hits: Floats, draws: float, confidence: float) -> tuple[Floats, Floats]:
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), draws - hits + 1, tail), 0.0)
+    missed = np.maximum(draws - hits, 1)
+    high = np.where(hits < draws, betaincinv(hits + 1, missed, 1 - tail), 1.0)
+    return low, high
+
+
 class FewHits(NamedTuple):
     """What the interval of a weighted count needs, (d,) each, in the user's units.
 
     `mean` is the mean of the draws, `variance` the sum of their squares over the square of their
     number, `largest` the largest part of the mean that one draw can have, `most` the largest value
     that is possible. An infinite `largest` means that nothing is known. Below `below` effective
-    hits, the interval is the gamma interval.
+    hits, the interval is the gamma interval. `plain` is the number of draws if they have no
+    weights, and 0 if they have: every plain draw is 0 or 1, and few of them have the interval of
+    Clopper and Pearson (Biometrika 26, 1934).
     """
 
     mean: Floats
@@ -54,6 +66,7 @@ class FewHits(NamedTuple):
     largest: Floats
     most: Floats
     below: float = FEW_HITS
+    plain: float = 0.0
 
     @property
     def hits(self) -> Floats:
@@ -63,6 +76,11 @@ class FewHits(NamedTuple):
 
     def ends(self, low: Floats, high: Floats, confidence: float) -> tuple[Floats, Floats]:
         """Return an interval with the gamma interval where the hits are few, within 0 and most."""
+        if self.plain:
+            few = np.minimum(self.mean, 1 - self.mean) * self.plain < self.below
+            exact = _clopper_pearson(np.rint(self.mean * self.plain), self.plain, confidence)
+            low, high = np.where(few, exact, (low, high))
+            return low, high
         few = self.hits < self.below
         exact = fay_feuer(self.mean, self.variance, self.largest, confidence)
         low, high = np.where(few, exact, (low, high))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.importance.points import log_mixture
 
-__all__ = ["Component", "Frozen", "dealt", "effective", "log_normal", "mixture_of",
+__all__ = ["Component", "Frozen", "dealt", "effective", "log_normal", "mixture_of", "plain",
            "scout_widths", "scouts"]  # fmt: skip
 
 #: How far the scouts are from the nominal distribution, in nats, from the narrowest to the widest.
@@ -107,6 +107,11 @@ class Frozen(NamedTuple):
     shares: Floats
     modes: int = 0
 
+    @property
+    def plain(self) -> bool:
+        """Whether all draws are nominal ones: then they have no weights."""
+        return bool(self.shares[-3] == 1)
+
     def densities(self, x: Floats) -> Floats:
         """Return the log densities of all components, (n, C)."""
         return np.column_stack([each.logpdf(x) for each in self.components])
@@ -115,7 +120,7 @@ class Frozen(NamedTuple):
         """Return the log density of the mixture at points (n, d)."""
         return log_mixture(self.densities(x), self.shares)
 
-    def plain(self) -> dict[str, Any]:
+    def lists(self) -> dict[str, Any]:
         """Return the mixture as lists, for a batch: two batches can be compared."""
         return {
             "means": [each.mean.tolist() for each in self.components],
@@ -135,7 +140,7 @@ class Frozen(NamedTuple):
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Frozen:
-        """Return the mixture that `plain` or `arrays` has written."""
+        """Return the mixture that `lists` or `arrays` has written."""
         pairs = zip(plain["means"], plain["roots"], strict=True)
         components = tuple(
             [Component(np.asarray(mean, float), np.asarray(root, float)) for mean, root in pairs]
@@ -163,6 +168,11 @@ def dealt(shares: Floats, size: int, before: NDArray[np.int64] | None = None) ->
     places = [(np.arange(count) + 0.5) / max(count, 1) for count in counts]
     own = np.repeat(np.arange(len(shares)), counts)
     return own[np.argsort(np.concatenate(places), kind="stable")]
+
+
+def plain(d: int) -> Frozen:
+    """Return the nominal distribution as a mixture: the rival that needs no search."""
+    return Frozen(tuple(scouts(d)), np.array([1.0, 0.0, 0.0]))
 
 
 def mixture_of(fits: Sequence[tuple[float, Component]], d: int, fitted: float) -> Frozen:

@@ -9,6 +9,7 @@ and Feuer; below 200 effective hits it still is, with the variance within the co
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance.points import log_mixture
 from croupier.rare.components import Frozen, log_normal
 from croupier.rare.control import LEAST_DF, Control, Controlled, df_of, within_components
+from croupier.tables.aim import Aim
 
 __all__ = ["Answer", "Epoch", "unknown"]
 
@@ -79,9 +81,11 @@ class Epoch:
             self._chance = np.concatenate((self._chance, self.control.surrogate.chance(x)))
         self._known = None
 
-    def known_enough(self) -> bool:
+    def known_enough(self, aim: Aim) -> bool:
         """Tell whether a control makes the error known well enough to stop."""
-        return self.control is not None and bool((self.answer().pooled.df >= LEAST_DF).all())
+        return self.control is not None and bool(
+            (aim.bound(self.answer().pooled.df) >= LEAST_DF).all()
+        )
 
     def answer(self) -> Answer:
         """Return the estimate from all draws so far."""
@@ -101,20 +105,34 @@ class Epoch:
             found = self.control.estimate(self._chance, weight, self.events[:, 0] < 0, self.own)
             if found.mean > 0:
                 return _controlled(found, weights, y, belongs)
-        largest = y.max(axis=0) / n
-        # Without a hit, the next one would have the weight of a nominal draw.
         nominal = n * float(drawn[-3] or self.mixture.shares[-3])
-        largest = np.where(largest > 0, largest, 1 / nominal)
         left = within_components(y, self.own)
         free = max(n - len(np.unique(self.own)), 1)
         covariance = left.T @ left / free / n
         variance, df = np.diag(covariance).copy(), np.array([df_of(u) for u in left.T])
         mean = np.minimum(y.mean(axis=0), 1.0)  # it only comes nearer to a probability
-        few = FewHits(mean, np.square(y).sum(axis=0) / n**2, largest, np.ones(e))
-        if few.hits.min() >= FEW_HITS:  # counts of each component are fixed: they are not Poisson
+        few = FewHits(mean, np.square(y).sum(axis=0) / n**2, _next(y, nominal), np.ones(e))
+        if self.mixture.plain:
+            few = few._replace(plain=float(n))
+        elif few.hits.min() >= FEW_HITS:  # counts of each component are fixed: they are not Poisson
             few = few._replace(variance=np.maximum(variance, _TINY), below=_SKEWED)
         pooled = Pooled(few.mean, variance, df, variance > 0, weights, float(n), few=few)
         return Answer(pooled, y, belongs, covariance)
+
+
+def _next(y: Floats, nominal: float) -> Floats:
+    """Return the largest part of the mean that one more hit could have, for the upper end.
+
+    Without a hit, or with one, this is the weight of a nominal draw: a single draw far out may have
+    a weight of 1e-9. The more effective hits h there are, the nearer it is to the largest weight
+    that was seen: on the scale of logs, 1/h of the way remains.
+    """
+    n, largest = len(y), y.max(axis=0)
+    seen = largest > 0
+    z = y / np.where(seen, largest, 1.0)
+    hits = np.where(seen, z.sum(axis=0) ** 2 / np.maximum(np.square(z).sum(axis=0), 1e-300), 1.0)
+    known = np.log(np.where(seen, largest / n, 1 / nominal))
+    return np.exp(known + np.maximum(-math.log(nominal) - known, 0.0) / np.maximum(hits, 1.0))
 
 
 def _controlled(found: Controlled, weights: Floats, y: Floats, belongs: Floats) -> Answer:

@@ -15,6 +15,7 @@ from croupier.rare.limit_state import Evaluated, limit_state
 from croupier.rare.normal_space import Space, space_of
 from croupier.rare.rare_result import ProbabilityResult
 from croupier.rare.rare_table import PHASES, RareTable
+from croupier.rare.rounds import bound_by_default
 from croupier.running.loop import conduct
 from croupier.running.settings import Options, RunSettings, settings_of
 
@@ -32,6 +33,7 @@ def probability(
     gradient: Callable[[Any], Any] | None = None,
     starts: Any = None,
     names: Sequence[str] | None = None,
+    tolerance_for: Any = None,
     **settings: Unpack[Options],
 ) -> ProbabilityResult:
     """Estimate the probability that g(X) is below 0. No proposals are needed.
@@ -54,6 +56,8 @@ def probability(
         starts: Failing points that you know, in your coordinates (k, d): they join the search. For
             a transform they are standard normal points.
         names: Names of m limit states.
+        tolerance_for: The components of m limit states that `rtol` and `atol` bind, by name or
+            index: ``["any"]``. Otherwise these are every limit state and "any", but not "all".
         **settings: Tolerances, workers, a store and all other settings of `cr.estimate`, except
             `cost` and `anytime`.
 
@@ -68,7 +72,7 @@ def probability(
     >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
     (True, True)
     """
-    own = ("draws", "below", "gradient", "starts", "names")
+    own = ("draws", "below", "gradient", "starts", "names", "tolerance_for")
     known_settings("probability", settings, (*own, *Options.__annotations__))
     around = settings_of(draws, **settings)
     _check(around)
@@ -77,6 +81,8 @@ def probability(
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
     staff = around.staff(arms)
     known = _starts(starts, space)
+    components = _components(limit.states, names)
+    around = around.bound_to(_bound(tolerance_for, components, around))
     plan = around.plan(
         arms,
         staff,
@@ -90,7 +96,7 @@ def probability(
         },
         policy={"name": _KIND},
         combine=_KIND,
-        components=_components(limit.states, names),
+        components=components,
     )
     return cast(ProbabilityResult, conduct(RareTable, plan, arms, around, staff))
 
@@ -141,3 +147,24 @@ def _components(states: int, names: Sequence[str] | None) -> tuple[str, ...] | N
     if len(given) != states:
         raise PlanError(f"names must be {states}, one for each limit state, got {given!r}")
     return (*given, "any", "all")
+
+
+def _bound(
+    chosen: Any, components: tuple[str, ...] | None, around: RunSettings
+) -> tuple[int, ...] | None:
+    """Return the indices of the components that a tolerance binds; None if there is one only."""
+    if chosen is None:
+        return bound_by_default(0 if components is None else len(components))
+    if components is None:
+        raise PlanError("tolerance_for= is for several limit states, but g has one: leave it out")
+    if not around.tolerance.given:
+        raise PlanError("tolerance_for= says what a tolerance is for: give rtol= or atol=, too")
+    wanted = [chosen] if isinstance(chosen, str | int) else list(chosen)
+    known: dict[Any, int] = {name: k for k, name in enumerate(components)}
+    known.update((k, k) for k in range(len(components)))
+    if not wanted or any(isinstance(each, bool) or each not in known for each in wanted):
+        raise PlanError(
+            f"tolerance_for must be some of {', '.join(map(repr, components))}, or their indices "
+            f"from 0 to {len(components) - 1}, got {chosen!r:.200}"
+        )
+    return tuple(sorted({known[each] for each in wanted}))

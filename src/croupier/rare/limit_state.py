@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from croupier.data.draws import Draws, Floats
-from croupier.errors import ArmError, PlanError, text_of
+from croupier.errors import ArmError, CroupierError, PlanError, text_of
 from croupier.rare.components import Frozen, log_normal
 from croupier.rare.normal_space import Space
 from croupier.rare.rounds import events_of
@@ -30,10 +31,7 @@ class LimitState:
 
     def at(self, x: Floats) -> Floats:
         """Return g minus the limit at the user's points (n, k), as (n, m)."""
-        if self.vectorised:
-            raw = np.asarray(self.g(x))
-        else:
-            raw = np.array([np.asarray(self.g(point)).reshape(-1) for point in x])
+        raw: NDArray[Any] = self._called(x)
         if raw.dtype.kind not in "fiub":
             raise ArmError(f"g returned values of type {raw.dtype}: return numbers", arm="g")
         shapes = [(len(x), self.states)] + ([(len(x),)] if self.states == 1 else [])
@@ -48,12 +46,36 @@ class LimitState:
         if np.isnan(g).any():
             row = int(np.flatnonzero(np.isnan(g).any(axis=1))[0])
             raise ArmError(
-                f"g is NaN at x = {np.array2string(np.asarray(x[row]), threshold=8)}: return a "
+                f"g is NaN at x = {_text(x[row])}: return a "
                 "number; if the model cannot be evaluated there, decide whether this is a failure",
                 arm="g",
                 value=float("nan"),
             )
         return g
+
+    def _called(self, x: Floats) -> Any:
+        """Return what g makes of a copy of the points; if it raises, the error names a point."""
+        own = np.array(x)
+        row = 0
+        try:
+            if self.vectorised:
+                return np.asarray(self.g(own))
+            rows: list[Any] = []
+            for point in own:
+                row = len(rows)
+                rows.append(np.asarray(self.g(point)).reshape(-1))
+            return np.array(rows)
+        except CroupierError:
+            raise
+        except Exception as error:
+            which = f"x = {_text(x[row])}"
+            if self.vectorised:
+                which = f"{len(x)} points, the first one {which}"
+            raise ArmError(
+                f"g raised {type(error).__name__}: {text_of(error)}, called with {which}",
+                arm="g",
+                value=x[row],
+            ) from error
 
     def slope_at(self, z: Floats) -> Floats:
         """Return the gradient of g for standard normal points z (n, d), as (n, m, d)."""
@@ -61,9 +83,9 @@ class LimitState:
         x = np.asarray(self.space.to_user(z), float)
         n, k = len(x), x[0].size
         if self.vectorised:
-            raw = np.asarray(self.gradient(x))
+            raw = np.asarray(self.gradient(x.copy()))
         else:
-            raw = np.array([np.asarray(self.gradient(point)) for point in x])
+            raw = np.array([np.asarray(self.gradient(point)) for point in x.copy()])
         shapes = [(n, self.states, k)] + ([(n, k)] if self.states == 1 else [])
         if raw.dtype.kind not in "fiub" or raw.shape not in shapes:
             called = f"{n} points" if self.vectorised else "one point, as g"
@@ -82,7 +104,7 @@ class LimitState:
             row = int(np.flatnonzero(bad)[0])
             raise ArmError(
                 f"gradient is {np.array2string(raw[row], threshold=8)} at x = "
-                f"{np.array2string(x[row], threshold=8)}: return finite numbers, zeros where g "
+                f"{_text(x[row])}: return finite numbers, zeros where g "
                 "has no derivative",
                 arm="gradient",
                 value=float("nan"),
@@ -124,6 +146,10 @@ class Evaluated:
         return Draws(values[:, 0] if self.limit.states == 1 else values, None, extra)
 
 
+def _text(x: Any) -> str:
+    return np.array2string(np.asarray(x), threshold=8)
+
+
 def limit_state(g: Any, space: Space, below: float, gradient: Any = None) -> LimitState:
     """Find out how g is called and how many limit states it has, at points near the centre."""
     if not callable(g):
@@ -138,7 +164,7 @@ def limit_state(g: Any, space: Space, below: float, gradient: Any = None) -> Lim
         n += 1
         x = space.to_user(0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d))
     try:
-        many: Any = np.asarray(g(x))
+        many: Any = np.asarray(g(x.copy()))
         failed: Exception | None = None
     except Exception as error:
         many, failed = None, error
@@ -186,7 +212,7 @@ def _pointwise(g: Callable[[Any], Any], x: Floats, many: Any, failed: Exception 
     else:
         first = f"it raised {type(failed).__name__}: {text_of(failed)} for the points {x.shape}"
     try:
-        one = np.asarray(g(x[0]))
+        one = np.asarray(g(np.array(x[0])))
     except Exception as error:
         raise PlanError(
             f"g can be called neither with many points nor with one: {first}, and "

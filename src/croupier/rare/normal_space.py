@@ -228,7 +228,7 @@ class Transformed:
 
     def to_user(self, z: Floats) -> Floats:
         """Return the variables at standard normal points."""
-        x = np.asarray(self.transform(z))
+        x = np.asarray(self.transform(z.copy()))
         if x.shape[:1] != (len(z),):
             raise PlanError(
                 f"the transform was asked for {len(z)} points and returned the shape {x.shape}: "

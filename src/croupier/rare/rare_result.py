@@ -17,6 +17,7 @@ from croupier.rare.epoch_answer import Epoch
 from croupier.rare.fit import HIGH
 from croupier.rare.search import Search
 from croupier.results.result import Result
+from croupier.tables.aim import Aim
 
 __all__ = ["Evidence", "ProbabilityResult", "details_of", "warnings_of"]
 
@@ -74,7 +75,8 @@ class ProbabilityResult(Result):
 class Evidence(NamedTuple):
     """What a run has found: its search, the draws that count, and all failing points.
 
-    `failing` are pairs of points in normal space and in the coordinates of the user.
+    `failing` are pairs of points in normal space and in the coordinates of the user. Warnings are
+    about the components that the `aim` binds.
     """
 
     search: Search
@@ -82,6 +84,7 @@ class Evidence(NamedTuple):
     epochs: int
     stopped: bool
     failing: Sequence[tuple[Floats, Floats]]
+    aim: Aim
 
 
 def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
         known_ends = (seen.value, seen.ends.high, seen.ends.low)
         beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
     known = None if epoch is None or not len(epoch) else epoch.answer()
-    return {
+    details: dict[str, Any] = {
         "search": {
             "calls": search.calls,
             **({"gradients": search.gradients} if search.gradient else {}),
@@ -110,6 +113,33 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
         "effective_hits": None if known is None else _hits(known.pooled).tolist(),
         "covariance": None if known is None else known.covariance.tolist(),
     }
+    drawn = 0 if epoch is None else len(epoch)
+    return {**details, "facts": _facts(details, drawn), "shown": ["estimate"]}
+
+
+def _facts(details: Mapping[str, Any], drawn: int) -> list[tuple[str, str]]:
+    """Return what a printed result says besides its value: labels and texts."""
+    search, (low, high) = details["search"], details["beta_interval"]
+    rows = zip(details["beta"], low, high, strict=True)
+    facts = [
+        ("reliability index", ", ".join(f"{b:.4g} [{lo:.4g}, {hi:.4g}]" for b, lo, hi in rows)),
+        ("calls of g", f"{search['calls']:,} for the search, {drawn:,} for the estimate"),
+    ]
+    for k, each in enumerate(search["components"], 1):
+        if each["explains"] < _UNEXPLAINED:
+            continue  # small parts would hide the other lines
+        point = np.array2string(np.array(each["design_point"]), precision=4, threshold=6)
+        facts.append(
+            (
+                f"mode {k}",
+                f"{100 * each['explains']:.3g} % of the value, design point {point} at distance "
+                f"{each['distance']:.3g}",
+            )
+        )
+    if search["could_hide"] is not None:
+        text = f"a region with a probability of up to {search['could_hide']:.2g}"
+        facts.append(("could be missed", text))
+    return facts
 
 
 def _left(epoch: Epoch | None) -> float | None:
@@ -189,14 +219,20 @@ def warnings_of(evidence: Evidence) -> list[str]:
             "one, and nothing is known about its error; give a larger budget",
         ]
     answer = epoch.answer()
-    hits = answer.pooled.few.hits if answer.pooled.few is not None else np.zeros(1)
+    bound = evidence.aim.bound
+    hits = bound(answer.pooled.few.hits) if answer.pooled.few is not None else np.zeros(1)
     said = wrong
-    if evidence.stopped:
+    if evidence.stopped and not search.calls:
+        said.append(
+            f"a budget below {2 * search.least_calls} calls of g does not pay for a search: all "
+            "draws are plain ones; give a larger budget"
+        )
+    elif evidence.stopped:
         said.append(
             f"the budget ended the search after {search.calls} calls of g: parts of the failing "
             "region may be missing; give a larger budget"
         )
-    nothing = not answer.y.any(axis=0).all()
+    nothing = not bound(answer.y.any(axis=0)).all()
     if nothing:
         drawn = int(epoch.mixture.shares[-3] * len(epoch))
         said.append(
@@ -214,10 +250,14 @@ def warnings_of(evidence: Evidence) -> list[str]:
             f"the search made no progress any more, after {search.calls} calls of g: parts of the "
             f"failing region may be missing; scouts had the widths {widths}"
         )
+    if (answer.pooled.mean >= 1).any():
+        said.append(
+            "g was below its limit in every draw: is its sign right? A failure is g < below"
+        )
     K = epoch.mixture.modes
     if K and not nothing:
         strange = answer.belongs[:, 2 * K :].sum(axis=1) > 0.5
-        unexplained = answer.y[strange].sum(axis=0) / answer.y.sum(axis=0)
+        unexplained = bound(answer.y[strange].sum(axis=0)) / bound(answer.y.sum(axis=0))
         if unexplained.max() > _UNEXPLAINED:
             said.append(
                 f"{100 * unexplained.max():.0f} % of the probability comes from draws that no "
@@ -228,12 +268,25 @@ def warnings_of(evidence: Evidence) -> list[str]:
             f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
             "failing region may be known poorly"
         )
-    if search.d > HIGH and K > 1:
+    components = _components(evidence)
+    hidden = _could_hide(search, epoch, components)["could_hide"]
+    value = float(answer.pooled.mean[-2 if answer.y.shape[1] > 1 else 0])
+    if _apart(components) and search.d > HIGH and hidden is not None and hidden > value:
         said.append(
-            f"{K} components in {search.d} dimensions: modes are easily missed above {HIGH} "
-            "dimensions; compare with another seed, or give starts="
+            f"{K} components in {search.d} dimensions, and another mode with a probability of up "
+            f"to {hidden:.2g} could have been missed (the value is {value:.2g}): compare with "
+            "another seed, or give starts="
         )
     return said
+
+
+def _apart(components: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether two design points lie in different directions: one mode may have components."""
+    z = np.array([each["design_point_normal"] for each in components], float)
+    if len(z) < 2:
+        return False
+    unit = z / np.maximum(np.linalg.norm(z, axis=1, keepdims=True), 1e-300)
+    return bool((unit @ unit.T).min() < 0.5)
 
 
 def _wrong_gradient(search: Search) -> list[str]:

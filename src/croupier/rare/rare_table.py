@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,13 +22,13 @@ from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
-from croupier.estimates.intervals import FixedSize, Interval
+from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.importance.mixture_draws import extra_of
-from croupier.rare.components import Frozen, dealt
+from croupier.rare.components import Frozen, dealt, plain
 from croupier.rare.control import control_of
 from croupier.rare.epoch_answer import Epoch, unknown
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
-from croupier.rare.rounds import Round, events_of
+from croupier.rare.rounds import Round, bound_by_default, events_of, failures, gathered
 from croupier.rare.search import Search
 from croupier.results.make_result import result_of, untested
 from croupier.seeds import POLICY, stream
@@ -71,9 +72,10 @@ class RareTable:
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
         self.plan = plan
         self.interval: Interval = FixedSize() if interval is None else interval
-        self.tickets, self.aim = Tickets(plan.width), Aim()
         settings = plan.settings
         self._d, self._m = int(settings["dimension"]), int(settings["states"])
+        self.tickets = Tickets(plan.width)
+        self.aim = Aim(components=bound_by_default(self._events))
         starts = settings.get("starts")
         known = None if starts is None else np.array(starts, float)
         gradient = bool(settings.get("gradient"))
@@ -87,8 +89,8 @@ class RareTable:
         self._buffer: list[dict[str, Any]] = []
         self._estimate: Epoch | None = None
         self._rough = np.zeros(self._events)
-        self._fitted_to = 0
-        self._stopped = False
+        self._fitted_to = self._forgotten = 0
+        self._stopped = self._surprised = False
         self._failing: list[tuple[Floats, Floats]] = []
         self._looks: list[tuple[int, Pooled]] = []
 
@@ -151,6 +153,10 @@ class RareTable:
             left = min(left, cost_left / self._price())
         if left < 0.5:
             return False
+        if not t and left < 2 * self._search.least_calls:
+            self._search.stop()  # half of the budget does not pay for a search
+            self._stopped = True
+            self._new_epoch(plain(self._d))
         if not self._search.finished:
             if t >= left:  # at most half of a budget is for the search
                 self._search.stop()
@@ -161,9 +167,10 @@ class RareTable:
         if self._estimate is None:
             self._new_epoch()
         elif self._worth_an_epoch(left):
+            rival = plain(self._d) if self._plain_is_better(left) else None
             self._epoch += 1
             self._learn_from_epoch()
-            self._new_epoch()
+            self._new_epoch(rival)
         assert self._estimate is not None
         size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
         self._begin(Round("estimate", size, self._estimate.mixture))
@@ -181,7 +188,7 @@ class RareTable:
             if planned.phase == "estimate" and self._estimate is not None:
                 before = self._estimate.counts
             self._own = dealt(planned.mixture.shares, planned.size, before)
-            self._plain = planned.mixture.plain()
+            self._plain = planned.mixture.lists()
 
     def _size(self, n: int) -> int:
         if not n:
@@ -190,7 +197,8 @@ class RareTable:
         return max(10, int(growth * n))
 
     def _new_epoch(self, mixture: Frozen | None = None) -> None:
-        mixture = self._search.frozen() if mixture is None else mixture
+        if mixture is None:
+            mixture = self._search.frozen(guarded=self._search.unsure or self._surprised)
         rng = stream(self.plan.seed, POLICY, _CONTROLS + self._epoch)
         control = control_of(self._search, mixture, rng)
         self._estimate = Epoch(mixture, self._d, self._events, control)
@@ -199,19 +207,34 @@ class RareTable:
     def _worth_an_epoch(self, left: float) -> bool:
         """Tell whether a new fit may save draws: it must be worth it and have learned something."""
         assert self._estimate is not None
-        n = len(self._estimate)
-        aim = self.aim if self.aim.given else Aim(rtol=_USUAL)
-        need = n * (1 + max(aim.growth(self._seen()), 0.0))
-        if not need - n > max(_WORTH, n) or left < n:
+        n, need = len(self._estimate), self._needed()
+        if self._estimate.mixture.plain or not need - n > max(_WORTH, n) or left < n:
             return False
+        if n < self._forgotten or self._plain_is_better(left):
+            return n >= self._forgotten  # most draws count, however often the fit is poor
         y = self._estimate.answer().y
-        surprise = bool((y.max(axis=0) > _SURPRISE * y.sum(axis=0)).any())
+        self._surprised = bool((y.max(axis=0) > _SURPRISE * y.sum(axis=0)).any())
         failing = int((self._estimate.events < 0).any(axis=1).sum())
-        return surprise or self._fitted_to + failing >= _NEWS * max(self._fitted_to, 1)
+        return self._surprised or self._fitted_to + failing >= _NEWS * max(self._fitted_to, 1)
+
+    def _needed(self) -> float:
+        """Return how many draws an epoch of this mixture needs, by prediction."""
+        assert self._estimate is not None
+        aim = self.aim if self.aim.given else replace(self.aim, rtol=_USUAL)
+        return len(self._estimate) * (1 + max(aim.growth(self._seen()), 0.0))
+
+    def _plain_is_better(self, left: float) -> bool:
+        """Tell whether plain draws from now on would have the smaller error at the end."""
+        assert self._estimate is not None
+        n, pooled = len(self._estimate), self._estimate.answer().pooled
+        p, total = pooled.mean, min(self._needed(), n + left)
+        better = p * (1 - p) * total < n * pooled.variance * (total - n)
+        return bool(self.aim.bound(better).all())
 
     def _learn_from_epoch(self) -> None:
         epoch = self._estimate
         assert epoch is not None
+        self._forgotten += len(epoch)
         done = Round("estimate", len(epoch), epoch.mixture)
         self._search.add(done, epoch.x, epoch.events[:, : self._m], epoch.own)
         self._search.refit()
@@ -228,8 +251,8 @@ class RareTable:
             self._end_round()
 
     def _end_round(self) -> None:
-        x, g, own = _gathered(self._buffer)
-        self._failing.append(_failures(self._buffer))
+        x, g, own = gathered(self._buffer)
+        self._failing.append(failures(self._buffer))
         slopes = [extra["slope"] for extra in self._buffer if "slope" in extra]
         self._buffer = []
         if self._round.phase != "estimate":
@@ -273,11 +296,8 @@ class RareTable:
             self._epoch = int(extra["epoch"])
             self._learn_from_epoch()
             self._new_epoch(mixture)
-        self._begin(Round("estimate", int(extra["planned"]), self._estimate_mixture()))
-
-    def _estimate_mixture(self) -> Frozen:
         assert self._estimate is not None
-        return self._estimate.mixture
+        self._begin(Round("estimate", int(extra["planned"]), self._estimate.mixture))
 
     # -- what is known
 
@@ -291,10 +311,22 @@ class RareTable:
                 raise PlanError("nothing has been told yet: there is no estimate")
             seen = self._seen()
             epoch = self._estimate if ended else None
-            ready = epoch is not None and (self.interval.ready(seen.pooled) or epoch.known_enough())
+            ready = epoch is not None and (
+                self.interval.ready(self.aim.known(seen.pooled))
+                or epoch.known_enough(self.aim)
+                or self._far_enough(seen)
+            )
             return Look.of(seen, ready=ready, scalar=self._m == 1)
 
         return self._books.progress(told, seconds, look)
+
+    def _far_enough(self, seen: Estimate) -> bool:
+        """Tell whether a run is so precise that an error which is known poorly does not matter."""
+        if not isinstance(self.interval, ManyLooks):
+            return False
+        doubt = np.sqrt(np.maximum(self.interval.least_df / seen.pooled.df, 1.0))
+        excess = doubt * seen.half_width - self.aim.wanted(seen.value)
+        return bool((self.aim.bound(excess) <= 0).all())
 
     def _seen(self) -> Estimate:
         return self._as_estimate(self._pooled([]))
@@ -307,7 +339,7 @@ class RareTable:
         if not fresh:
             return self._estimate
         epoch = self._estimate.copy()
-        x, g, own = _gathered(fresh)
+        x, g, own = gathered(fresh)
         epoch.add(x, events_of(g), own)
         return epoch
 
@@ -330,8 +362,8 @@ class RareTable:
         epoch = self._with(extras)
         seen = self._as_estimate(self._pooled(extras))
         history.looks = self._curve(len(history), seen)
-        failing = [*self._failing, _failures(extras)]
-        evidence = Evidence(self._search, epoch, self._epoch, self._stopped, failing)
+        failing = [*self._failing, failures(extras)]
+        evidence = Evidence(self._search, epoch, self._epoch, self._stopped, failing, self.aim)
         made = result_of(
             self.plan,
             ledger,
@@ -353,19 +385,6 @@ class RareTable:
         if self._m == 1:
             values, halves = values[:, 0], halves[:, 0]
         return Curve(np.array([told - 1 for told, _ in looks]), values, halves)
-
-
-def _gathered(extras: Sequence[Any]) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    x, g, own = (np.concatenate([extra[name] for extra in extras]) for name in ("x", "g", "own"))
-    return x, g, own
-
-
-def _failures(extras: Sequence[Any]) -> tuple[Floats, Floats]:
-    """Return the failing points in normal space and in the coordinates of the user."""
-    if not extras:
-        return np.empty((0, 0)), np.empty((0, 0))
-    x, g, _ = _gathered(extras)
-    return x[(g < 0).any(axis=1)], np.concatenate([extra["there"] for extra in extras])
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:

@@ -159,6 +159,16 @@ class Search:
         """The effective number of draws that fail in any way."""
         return effective(self.log_weight[(self.events < 0).any(axis=1)])
 
+    @property
+    def unsure(self) -> bool:
+        """Whether a target was given up before enough effective draws failed for a good fit."""
+        fails, log_w = self.events < 0, self.log_weight
+        return any(effective(log_w[fails[:, k]]) < self._enough for k in self.stalled)
+
+    @property
+    def _enough(self) -> int:
+        return 60 + 3 * self.d
+
     def rough(self) -> Floats:
         """Return the weighted share of failing draws, per event: it has no known error."""
         weights = np.exp(self.log_weight)[:, None]
@@ -188,12 +198,16 @@ class Search:
             self.stalled.append(self._target)
             self._finish_target()
 
+    @property
+    def least_calls(self) -> int:
+        """How many calls the first round takes."""
+        return 300 + 3 * self.d + (0 if self.starts is None else 60 * len(self.starts))
+
     def _first(self) -> Round:
-        size = 300 + 3 * self.d
         if self.starts is None:
             return self._scouting()
         known = [(1.0, Component(start, np.array(1.0))) for start in self.starts]
-        return Round("search", size + 60 * len(known), mixture_of(known, self.d, 0.5))
+        return Round("search", self.least_calls, mixture_of(known, self.d, 0.5))
 
     def _scouting(self) -> Round:
         return Round("search", 300 + 3 * self.d, mixture_of([], self.d, 0.0))
@@ -207,7 +221,7 @@ class Search:
         h, log_w = self.events[:, self._target], self.log_weight
         fails = h < 0
         known = effective(log_w[fails])
-        if known >= 60 + 3 * self.d:
+        if known >= self._enough:
             return self._walked(fails, log_w) or self._filled(fails, log_w)
         self._target_rounds += 1
         enough = 40 + 0.3 * self.d
@@ -349,8 +363,12 @@ class Search:
         self.rounds += 1
         self.found = [self._fit(event) for event in self._targets]
 
-    def frozen(self) -> Frozen:
-        """Return the mixture that the estimate is drawn from."""
+    def frozen(self, *, guarded: bool = False) -> Frozen:
+        """Return the mixture that the estimate is drawn from.
+
+        If it is `guarded`, half of the draws are nominal. Then no draw has a weight above 2, and
+        the variance is at most twice that of plain draws, however poor the fit is.
+        """
         fits = [
             (share / sum(each for each, _ in found) / len(self.found), component)
             for found in self.found
@@ -365,4 +383,8 @@ class Search:
         twins = [Component(each.mean, np.array(1.0)) for _, each in fits]
         components = (*(each for _, each in fits), *twins, *wide)
         mixed = (own * shares, twin * shares, np.full(len(wide), scouting / len(wide)))
-        return Frozen(components, np.concatenate(mixed), len(fits))
+        together = np.concatenate(mixed)
+        if guarded:
+            together /= 2
+            together[-len(wide)] += 0.5
+        return Frozen(components, together, len(fits))

@@ -28,6 +28,7 @@ from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields, runs_fields
 from croupier.results.functions_of import FunctionOf, covariance_of, function_of
 from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
+from croupier.views.formats import for_terminal
 from croupier.views.summary import ArmSummary, Batches, Summary
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ class Result:
         return f"<Result {table_content.line(self.as_summary())}>"
 
     def __str__(self) -> str:
-        return self.summary()
+        return for_terminal(self.summary())
 
     def summary(self) -> str:
         """Return the result as a plain text table."""
@@ -344,6 +345,9 @@ class Result:
                 arm["log_mean"] = _plain(row.log_mean)
                 arm["log_stderr"] = _plain(row.log_stderr)
                 arm["relative_deviation"] = _plain(row.relative_deviation)
+        if "facts" in self.details:
+            summary["facts"] = [(str(label), str(text)) for label, text in self.details["facts"]]
+            summary["shown"] = list(self.details["shown"])
         if "pilot" in self.details:
             summary["pilot"] = self.details["pilot"]
         if self.runs is not None:

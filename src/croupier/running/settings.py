@@ -121,10 +121,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """A run stops if half-width <= max(atol, rtol |value|); None means not given."""
+    """A run stops if half-width <= max(atol, rtol |value|); None means not given.
+
+    `components` are the indices of the components that must reach it; None means all.
+    """
 
     atol: float | None = None
     rtol: float | None = None
+    components: tuple[int, ...] | None = None
 
     @property
     def given(self) -> bool:
@@ -133,7 +137,8 @@ class Tolerance:
 
     def rules(self) -> list[Rule]:
         """Return the rule that stops a run when it is precise enough."""
-        return [precise(self.atol or 0.0, self.rtol or 0.0)] if self.given else []
+        rule = precise(self.atol or 0.0, self.rtol or 0.0, self.components)
+        return [rule] if self.given else []
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,7 @@ class RunSettings:
             self.tolerance.rtol,
             math.inf if draws is None else draws,
             math.inf if cost is None else cost,
+            self.tolerance.components,
         )
 
     @property
@@ -196,7 +202,8 @@ class RunSettings:
         """Return the budget, the tolerance and the number of workers, as far as they are given."""
         said = {
             **vars(self.budget),
-            **vars(self.tolerance),
+            "atol": self.tolerance.atol,
+            "rtol": self.tolerance.rtol,
             "workers": None if staff is None else staff.workers,
         }
         return {name: limit for name, limit in said.items() if limit is not None}
@@ -204,6 +211,10 @@ class RunSettings:
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""
         return replace(self, seed=plan.seed, seeded=True, width=plan.width)
+
+    def bound_to(self, components: tuple[int, ...] | None) -> RunSettings:
+        """Return these settings with a tolerance for these components only."""
+        return replace(self, tolerance=replace(self.tolerance, components=components))
 
     def rule(self) -> Rule:
         """Return the rule that stops the run."""

@@ -68,12 +68,14 @@ def out_of_time(seconds: float) -> Rule:
     return lambda progress: "seconds" if progress.seconds >= seconds else None
 
 
-def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
-    """Stop when every component's half-width is at most max(atol, rtol |value|).
+def precise(
+    atol: float = 0.0, rtol: float = 0.0, components: tuple[int, ...] | None = None
+) -> Rule:
+    """Stop when every half-width is at most max(atol, rtol |value|): of these components, or all.
 
     In a run of logs, stop when the half-width of the log is at most max(atol, rtol).
     """
-    aim = Aim(atol, rtol)
+    aim = Aim(atol, rtol, components=components)
 
     def rule(progress: Progress) -> Stop | None:
         if not progress.ready:
@@ -82,7 +84,7 @@ def precise(atol: float = 0.0, rtol: float = 0.0) -> Rule:
             enough = progress.half_width <= aim.wanted(progress.value)
         else:
             enough = half <= aim.wanted(progress.log_value, log=True)
-        return "tolerance" if enough is True or np.all(enough) else None
+        return "tolerance" if enough is True or np.all(aim.bound(enough)) else None
 
     return rule
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import ExpectedEnd
 
@@ -25,7 +26,8 @@ _UNKNOWN: Final = 1 / 32
 class Aim:
     """The tolerance of a run, and what its budget buys: `cost` is in the unit of the plan.
 
-    The loop gives it to every table that has an `aim`.
+    The loop gives it to every table that has an `aim`. `components` are those that the tolerance
+    binds, by index; None means all.
 
     >>> Aim(atol=0.1).wanted(5.0), float(Aim(rtol=0.1).wanted(5.0)), Aim().given
     (0.1, 0.5, False)
@@ -35,6 +37,7 @@ class Aim:
     rtol: float | None = None
     draws: float = math.inf
     cost: float = math.inf
+    components: tuple[int, ...] | None = None
 
     @property
     def given(self) -> bool:
@@ -47,6 +50,16 @@ class Aim:
         if log:
             return max(atol, rtol)
         return np.maximum(atol, rtol * np.abs(value)) if rtol else atol
+
+    def bound(self, numbers: Any) -> Any:
+        """Return the numbers of the components that the tolerance binds."""
+        return numbers if self.components is None else np.asarray(numbers)[list(self.components)]
+
+    def known(self, pooled: Pooled) -> Pooled:
+        """Return how well the components are known that the tolerance binds."""
+        bound = self.bound
+        weights = bound(pooled.weights.T).T
+        return pooled._replace(varies=bound(pooled.varies), df=bound(pooled.df), weights=weights)
 
     def growth(self, seen: Estimate) -> float:
         """Return the share of what was spent that the run still needs, by prediction.
@@ -65,7 +78,7 @@ class Aim:
         return ExpectedEnd(self._ratio(error, seen) if self.given else math.inf, buys)
 
     def _ratio(self, error: Floats, seen: Estimate) -> float:
-        """Return the largest error of all components, relative to the wanted half-width."""
+        """Return the largest error of the bound components, relative to the wanted half-width."""
         wanted = np.broadcast_to(self.wanted(seen.value, log=seen.logs is not None), error.shape)
         ratio = np.divide(error, wanted, out=np.full(error.shape, np.inf), where=wanted > 0)
-        return float(np.where(np.isnan(ratio), np.inf, ratio).max())
+        return float(self.bound(np.where(np.isnan(ratio), np.inf, ratio)).max())

@@ -243,6 +243,7 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
         where = " inside the arms" * (unit == "seconds")
         yield "cost", formats.cost(summary["cost"], unit) + where
     yield "time", formats.duration(summary["seconds"]) + ", all runs" * ("runs" in summary)
+    yield from summary.get("facts", [])
     if "pilot" in summary:
         yield "pilot", pilot_line(summary["pilot"])
     yield "interval", KINDS.get(summary["interval_kind"], summary["interval_kind"])

@@ -93,6 +93,8 @@ class Summary(TypedDict):
     runs: NotRequired[RunsSummary]
     log: NotRequired[LogSummary]
     pilot: NotRequired[PilotSummary]
+    facts: NotRequired[list[tuple[str, str]]]  # what a kind of table has to say besides its rows
+    shown: NotRequired[list[str]]  # the rows that are shown; without it all
 
 
 class Batches(TypedDict):

@@ -175,6 +175,7 @@ def pilot_line(pilot: PilotSummary) -> str:
 def _notes(summary: Summary) -> list[str]:
     """Return the lines about the agreement of the arms and about the settings."""
     notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
+    notes += [f"{label}: {text}" for label, text in summary.get("facts", [])]
     if "pilot" in summary:
         notes.append(f"pilot: {pilot_line(summary['pilot'])}")
     if bias := unnoticed(summary):
@@ -292,7 +293,9 @@ def _components(summary: Summary, most: int) -> list[Column]:
 
 def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
     """Return the arms, largest share of the cost first, and the sum of the arms left out."""
-    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])  # equal shares stay in order
+    only = summary.get("shown")
+    arms = [arm for arm in summary["arms"] if only is None or arm["name"] in only]
+    ranked = sorted(arms, key=lambda arm: -arm["share"])  # equal shares stay in order
     shown, rest = ranked[:MOST_ARMS], ranked[MOST_ARMS:]
     shares = [arm["share"] for arm in shown]
     names = [formats.shorten(arm["name"], 60) for arm in shown]

@@ -39,7 +39,7 @@ def test_every_piece_of_a_deal_has_its_due_of_each_component() -> None:
 def test_a_mixture_comes_back_from_plain_data() -> None:
     mixture = mixture_of([(1.0, Component(np.ones(2), np.eye(2) * 0.5))], 2, 0.9)
     x = np.random.default_rng(7).normal(size=(4, 2))
-    for plain in (mixture.plain(), mixture.arrays()):
+    for plain in (mixture.lists(), mixture.arrays()):
         assert np.array_equal(Frozen.of(plain).logpdf(x), mixture.logpdf(x))
     assert mixture.shares.sum() == pytest.approx(1)
     assert len(mixture.components) == 1 + len(scouts(2))

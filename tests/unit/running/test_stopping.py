@@ -117,3 +117,9 @@ def test_progress_looks_once_and_only_when_asked() -> None:
     assert (progress.value, progress.stderr, progress.half_width) == (1.0, 0.1, 0.2)
     assert (progress.leader, progress.ready) == ("a", False)
     assert len(looks) == 1
+
+
+def test_a_tolerance_binds_the_chosen_components_only() -> None:
+    vague = at(value=np.array([2.0, 0.0]), half_width=np.array([0.1, 0.5]))
+    assert precise(rtol=0.05, components=(0,))(vague) == "tolerance"
+    assert precise(rtol=0.05)(vague) is None

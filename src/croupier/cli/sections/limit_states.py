@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SECTION"]
 
-_KEYS: Final = ("python", "over", "below", "gradient", "starts", "names")
+_KEYS: Final = ("python", "over", "below", "gradient", "starts", "names", "tolerance_for")
 
 
 def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
@@ -29,7 +29,8 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
             "[probability] has no over: give a dimension, a list of distributions such as "
             '[{ name = "norm", loc = 2, scale = 1 }], or "module:name"'
         )
-    given = {key: contents[key] for key in ("below", "starts", "names") if key in contents}
+    plain = ("below", "starts", "names", "tolerance_for")
+    given = {key: contents[key] for key in plain if key in contents}
     if "gradient" in contents:
         given["gradient"] = load_reference(contents["gradient"], folder)
     g = load_reference(contents["python"], folder)
@@ -54,10 +55,17 @@ def _marginal(said: Any) -> Any:
     family = getattr(stats, said["name"], None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
         raise PlanError(f"scipy.stats has no distribution {said['name']!r}")
+    shapes = (family.shapes or "").replace(",", " ").split()
+    place = ["loc"] if isinstance(family, stats.rv_discrete) else ["loc", "scale"]
+    given = {key: value for key, value in said.items() if key != "name"}
+    where = f"the distribution {said['name']!r} in over"
+    check_keys(where, "parameter", given, [*shapes, *place])
+    if lacking := [key for key in shapes if key not in given]:
+        raise PlanError(f"{where} has no {', '.join(lacking)}")
     try:
-        return family(**{key: value for key, value in said.items() if key != "name"})
+        return family(**given)
     except (TypeError, ValueError) as error:
-        raise PlanError(f"the distribution {said['name']!r} in over: {error}") from None
+        raise PlanError(f"{where}: {error}") from None
 
 
 SECTION = Section(
