@@ -34,9 +34,9 @@ class Density:
     def log(self, x: Floats) -> Floats:
         """Return the log density at points (n, d)."""
         if len(self.parts) == self.dimension:
-            columns = [part.logpdf(x[:, j]) for j, part in enumerate(self.parts)]
+            columns = [part.logpdf(x[:, j].copy()) for j, part in enumerate(self.parts)]
             return np.asarray(np.sum([np.reshape(c, -1) for c in columns], axis=0))
-        return np.asarray(self.parts[0].logpdf(x)).reshape(-1)
+        return np.asarray(self.parts[0].logpdf(x.copy())).reshape(-1)
 
 
 def density_of(argument: str, law: Any) -> Density:

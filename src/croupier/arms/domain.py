@@ -172,7 +172,7 @@ class Transformed:
     def place(self, moved: Moved) -> tuple[Floats, Floats | None]:
         """Return the transformed points, and the weights 1/density."""
         u = moved.cube
-        x = np.asarray(self.transform(u), dtype=float)
+        x = np.asarray(self.transform(u.copy()), dtype=float)
         if x.ndim == 1 and self.dimension == 1:
             x = x[:, None]
         if x.ndim != 2 or len(x) != len(u):
@@ -182,7 +182,7 @@ class Transformed:
             )
         if self.log_density is None:
             return x, None
-        log_q = np.asarray(self.log_density(x), dtype=float).reshape(-1)
+        log_q = np.asarray(self.log_density(x.copy()), dtype=float).reshape(-1)
         if len(log_q) != len(u):
             raise PlanError(
                 f"the log density in over= returned {len(log_q)} numbers for {len(u)} points: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,11 @@ _TRIED: Final = (0.37, 0.61, 0.53)
 
 @dataclass(frozen=True)
 class Integrand:
-    """A function f with one way to call it: (n, d) -> (n,) or (n, m), at once or point by point."""
+    """A function f with one way to call it: (n, d) -> (n,) or (n, m), at once or point by point.
+
+    f gets its own copy of the points, so it may change them in place. Values (n, 1) are one
+    integral, as (n,) are.
+    """
 
     f: Callable[[Any], Any]
     at_once: bool
@@ -30,11 +35,16 @@ class Integrand:
     def __call__(self, x: Floats) -> Floats:
         """Return the values at points x (n, d), not checked for NaN."""
         if self.at_once:
-            values = np.asarray(self.f(x))
-            if values.ndim == 2 and values.shape[1] == 1 and x.shape[1] == 1:
-                values = values[:, 0]  # f(x) = x**2 of points (n, 1)
+            values = np.asarray(self.f(x.copy()))
         else:
-            values = np.asarray([self.f(float(p[0]) if self.as_numbers else p) for p in x])
+            values = np.asarray([self.f(float(p[0]) if self.as_numbers else p) for p in x.copy()])
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]  # f(x) = x**2 of points (n, 1)
+        if values.dtype.kind == "c":
+            raise PlanError(
+                "f returned complex numbers: integrate its two parts at once, with "
+                "np.column_stack((f.real, f.imag))"
+            )
         if values.dtype.kind not in "fiub":
             raise ValueError(f"f returned values of type {values.dtype}: return real numbers")
         if values.ndim not in (1, 2) or len(values) != len(x):
@@ -53,6 +63,7 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
     if not callable(f):
         raise PlanError(f"f must be a function of points (n, d), got {f!r:.80}")
     d = domain.dimension
+    _check_arguments(f, d)
     many = 3 if d == 2 else 2
     u = np.array([[(base + 0.618 * j) % 1.0 for j in range(d)] for base in _TRIED[:many]])
     try:
@@ -67,6 +78,8 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
         if single.shape[1:] == values.shape[1:]:
             return Integrand(f, at_once=True)
         first = f"it returned shape {values.shape} for {many} points and {single.shape} for 1"
+    except PlanError:
+        raise
     except Exception as error:
         first = text_of(error) or type(error).__name__
     for as_numbers in (False, True) if d == 1 else (False,):
@@ -75,6 +88,8 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", DeprecationWarning)  # float(array) of one number
                 one(x)
+        except PlanError:
+            raise
         except Exception as error:
             last = text_of(error) or type(error).__name__
             continue
@@ -91,16 +106,54 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
     )
 
 
+def _check_arguments(f: Any, d: int) -> None:
+    """Refuse a function with an argument for each coordinate."""
+    try:
+        arguments = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return  # some compiled functions have none
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [one.name for one in arguments if one.kind in kinds and one.default is one.empty]
+    if len(names) > 1:
+        columns = ", ".join(f"x[:, {j}]" for j in range(len(names)))
+        raise PlanError(
+            f"f takes {len(names)} arguments ({', '.join(names)}), but it gets one array of points "
+            f"(n, {d}): give lambda x: f({columns})"
+        )
+
+
 def weighted_values(integrand: Integrand, domain: Domain, moved: Moved, name: str) -> Floats:
     """Return f(x) times all weights at points of the cube; refuse what is not finite."""
     x, weight = domain.place(moved)
-    values = integrand(x)
+    try:
+        values = integrand(x)
+    except (ArmError, PlanError):
+        raise
+    except Exception as error:
+        text = f"raised {type(error).__name__}: {text_of(error)}{_raised_at(integrand, x)}"
+        raise ArmError(text, arm=name) from error
     for factor in (weight, moved.jac):
         if factor is not None:
             values = _times(values, factor)
     if not np.isfinite(values).all():
         _refuse(integrand, x, values, name)
     return values
+
+
+def _raised_at(integrand: Integrand, x: Floats) -> str:
+    """Say at which point f raises, if it does when it is asked there alone: by halving."""
+    while len(x) > 1:
+        half = len(x) // 2
+        x = x[:half] if _raises(integrand, x[:half]) else x[half:]
+    return f", at the point {_shown(x[0])}" if _raises(integrand, x) else ""
+
+
+def _raises(integrand: Integrand, x: Floats) -> bool:
+    try:
+        integrand(x)
+    except Exception:
+        return True
+    return False
 
 
 def _refuse(integrand: Integrand, x: Floats, values: Floats, name: str) -> None:

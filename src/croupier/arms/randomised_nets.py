@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from croupier.arms.base import Arm
 from croupier.arms.evaluated import Evaluated, evaluated
 from croupier.arms.ready_made import Known
+from croupier.arms.sobol import sobol
 from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.errors import PlanError
@@ -28,9 +29,7 @@ _LARGEST: Final = 16
 @lru_cache(maxsize=16)
 def _digits(d: int, m: int) -> NDArray[np.uint64]:
     """Return the first 2^m Sobol points as integers of m binary digits, (2^m, d)."""
-    from scipy.stats import qmc
-
-    points = qmc.Sobol(d, scramble=False).random_base2(m)
+    points = sobol(d).random_base2(m)
     return np.asarray(np.round(points * 2**m), dtype=np.uint64)
 
 

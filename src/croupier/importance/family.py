@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from croupier.arms.base import Arm
+from croupier.arms.base import Arm, copied
 from croupier.checks import known_settings, positive
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
@@ -218,7 +218,7 @@ class Family:
         """Return log |f p| and the sign of f; f may be anything where p is zero."""
         if self._integrand is None:
             return log_p, np.where(np.isneginf(log_p), 0.0, 1.0)
-        f = numbers_of(self._integrand(x), len(log_p), name)
+        f = numbers_of(self._integrand(copied(x)), len(log_p), name)
         f = np.where(np.isneginf(log_p), 0.0, f)
         if not np.isfinite(f).all():
             first = int(np.flatnonzero(~np.isfinite(f))[0])

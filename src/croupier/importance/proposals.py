@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from croupier.arms.base import copied
 from croupier.checks import unique_names
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
@@ -150,7 +151,7 @@ def density_at(
         return ArmError(f"{whose} {message}", arm=arm, value=value)
 
     try:
-        raw = np.asarray(log_density(x), float)
+        raw = np.asarray(log_density(copied(x)), float)
     except (TypeError, ValueError) as error:
         raise refuse(f"could not be evaluated: {error}", x[:1]) from error
     if raw.shape != (size,):

@@ -99,12 +99,12 @@ class Tilt:
         """Return the integrand at `size` points, and the coordinates that were moved."""
         if self.directions is None:
             x = normal.sample(rng, size)
-            return self.f(x), x
+            return self.f(x.copy()), x
         x = rng.standard_normal((size, len(self.directions)))
         along = x @ self.directions
         moved = normal.place(along)
         x += (moved - along) @ self.directions.T
-        return self.f(x), moved
+        return self.f(x.copy()), moved
 
 
 def shifts_of(given: Any) -> Floats:

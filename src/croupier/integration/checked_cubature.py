@@ -19,6 +19,7 @@ from croupier.data.draws import Floats
 from croupier.integration.equal_nets import error_of_jump, highest_jump
 from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
+from croupier.integration.net_errors import least_of_smooth
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.panels import ORDER, Box, Panels
 from croupier.integration.runner import NETS_EACH, Runner
@@ -44,7 +45,7 @@ _MOST_PROMISE: Final = 8.0
 _FEW: Final = 16
 
 #: The values at the nets are kept up to so many points of each net.
-_MOST_POINTS: Final = 2**14
+_MOST_POINTS: Final = 2**17
 
 
 class CheckedCubature:
@@ -202,14 +203,15 @@ class CheckedCubature:
         A small f - p at a few points says little about the places between them. So the standard
         error is at least what one more f - p as large as the largest would change, at least what
         the last terms say of a panel with few points, at least that of a jump that all nets have on
-        the same side, and at least that of a smooth f under the nets alone, sd(f) P^-3/2 with P
-        points.
+        the same side, and at least that of a smooth f under the nets alone: see
+        `least_of_smooth`.
         """
         p = self._panels.at(self._u.reshape(-1, self._dimension)).reshape(self._f.shape)
         left, points = self._f - p, NETS_EACH * self.points
-        spread = self._f.reshape(-1, self._f.shape[2]).std(axis=0)
+        every = self._f.reshape(points, -1)
+        spread = every.std(axis=0)
         rounding = np.finfo(float).eps * np.abs(self._f).max(axis=(0, 1))
-        smooth = np.maximum(spread / points**1.5, rounding)
+        smooth = np.maximum(least_of_smooth(spread**2, every.mean(axis=0), points), rounding)
         least = np.maximum(smooth, np.abs(left).max(axis=(0, 1)) / points)
         few = self._panels.worst(_FEW / points)
         least = np.maximum(least, np.sqrt(few / points))

@@ -14,7 +14,16 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["BLOCKS", "USUAL", "NetError", "averaged", "block_size", "differences", "net_error"]
+__all__ = [
+    "BLOCKS",
+    "USUAL",
+    "NetError",
+    "averaged",
+    "block_size",
+    "differences",
+    "least_of_smooth",
+    "net_error",
+]
 
 #: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
 #: is small, its blocks are no smaller than four points, as long as it has 16 of them: the first few
@@ -93,6 +102,18 @@ def net_error(blocks: Floats, size: int, usual: float = USUAL) -> NetError:
     rows = np.concatenate(parts)
     covariance = rows.T @ rows / R
     return NetError(np.diag(covariance).copy(), rate, df, covariance)
+
+
+def least_of_smooth(spread: Floats, mean: Floats, points: int) -> Floats:
+    """Return the least standard error that P points can claim, however smooth f is.
+
+    Nets of a smooth f with the variance v have the variance v P^-3 at best. P points cannot say
+    that v is below mean^2/P: this is what f adds to it if it is 0 in an unseen P-th of the domain.
+
+    >>> least_of_smooth(np.array([1e-18, 4.0]), np.array([1.0, 1.0]), 100).round(6).tolist()
+    [0.0001, 0.002002]
+    """
+    return np.asarray(np.sqrt((spread + np.square(mean) / points) / points**3))
 
 
 def averaged(error: NetError, n: int, before: NetError, n_before: int) -> NetError:

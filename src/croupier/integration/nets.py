@@ -13,13 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from croupier.arms.sobol import BITS, sobol
 from croupier.data.draws import Floats
 from croupier.seeds import NETS
 
-__all__ = ["BITS", "net_points"]
-
-#: The binary digits of a coordinate. Half a unit is added, so no point lies on the boundary.
-BITS: Final = 30
+__all__ = ["net_points"]
 
 #: This many sequences are kept, so that a net can be continued where it ended.
 _KEPT: Final = 256
@@ -39,7 +37,8 @@ def net_points(seed: int, runner: int, net: int, dimension: int, start: int, cou
     key = (seed, runner, net, dimension)
     sequence = kept.pop(key, None)
     if sequence is None:
-        sequence = _sequence(*key)
+        stream = np.random.SeedSequence(seed, spawn_key=(NETS, runner, net))
+        sequence = sobol(dimension, np.random.default_rng(stream))
     elif sequence.num_generated > start:
         sequence.reset()  # to its first point, with the same scramble
     if start > sequence.num_generated:
@@ -50,15 +49,5 @@ def net_points(seed: int, runner: int, net: int, dimension: int, start: int, cou
     kept[key] = sequence
     if len(kept) > _KEPT:
         kept.popitem(last=False)
-    points += 0.5 ** (BITS + 1)
+    points += 0.5 ** (BITS + 1)  # half a unit: no point lies on the boundary
     return points
-
-
-def _sequence(seed: int, runner: int, net: int, dimension: int) -> Any:
-    from scipy.stats import qmc  # it takes half a second to load
-
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(NETS, runner, net)))
-    try:
-        return qmc.Sobol(dimension, scramble=True, bits=BITS, rng=rng)
-    except TypeError:  # before scipy 1.15
-        return qmc.Sobol(dimension, scramble=True, bits=BITS, seed=rng)

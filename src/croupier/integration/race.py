@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from croupier.arms.sobol import BITS
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
@@ -25,7 +26,6 @@ from croupier.integration.challengers import PLAIN, Challengers
 from croupier.integration.checked_cubature import CUBATURE, CheckedCubature
 from croupier.integration.hidden_tails import hidden, outlying
 from croupier.integration.net_arm import Segment
-from croupier.integration.nets import BITS
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
 from croupier.integration.race_forecast import may_end, needed, work_left

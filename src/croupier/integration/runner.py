@@ -21,6 +21,7 @@ from croupier.integration.net_errors import (
     NetError,
     averaged,
     block_size,
+    least_of_smooth,
     net_error,
 )
 from croupier.integration.outer_cells import error_of_outer_cells
@@ -193,14 +194,15 @@ class Runner:
         mean excess over the largest value, divided by the points. If all values are c, f may still
         differ somewhere. A jump may be on the same side of all nets, see `equal_nets`. What f does
         at the far ends of normal coordinates is known from a few points, see `outer_cells`. A net
-        is exact for some f, but for rounding.
+        is exact for some f, but P points cannot know this: see `least_of_smooth`.
         """
         largest = np.abs(self.ends).max(axis=0)
         k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
         farthest = np.abs(self.ends - self._centre).max(axis=0)
         heavy = np.where(np.isnan(k), 0.0, farthest / (1 - k))
         alike = np.where(self.constant, _UNSEEN * largest, 0.0)
-        rounding = np.finfo(float).eps * largest
+        smooth = least_of_smooth(self.spread(), self.mean, self.points)
+        rounding = np.maximum(np.finfo(float).eps * largest, smooth)
         unseen = np.maximum(np.maximum(heavy, alike), self._excess)
         jump = error_of_jump(NETS_EACH) * self._jump[1] / self.n
         least = np.maximum(np.maximum(unseen / self.points, rounding), np.maximum(jump, self.least))

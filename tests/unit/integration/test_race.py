@@ -366,3 +366,18 @@ def test_a_tail_in_two_dimensions_is_looked_for_before_a_run_stops(seed: int) ->
     assert result.stopped == "tolerance"
     assert result.arms["identity"].draws >= NETS_EACH * LEAST
     assert abs(result.value - math.exp(0.25)) < 3 * result.stderr
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_a_function_that_hardly_varies_claims_no_more_than_its_points_can_know(d: int) -> None:
+    result = cr.integrate(lambda x: 1 + 1e-9 * x[:, 0], [(0, 1)] * d, rtol=1e-3, draws=2**14, rng=7)
+    assert result.stderr >= result.draws**-2.0
+    assert result.stopped == "tolerance"
+
+
+def test_a_tighter_tolerance_does_not_give_a_worse_answer() -> None:
+    result = cr.integrate(
+        lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, rtol=1e-8, draws=2**19, rng=7
+    )
+    assert result.stopped == "tolerance"
+    assert abs(result.value - (np.e - 1) ** 2) < 1e-12
