@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import sys
 from pathlib import Path
@@ -21,7 +20,6 @@ import cases  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
 RECORDED = json.loads((FOLDER / "results.json").read_text("utf-8"))
-OLD = json.loads((FOLDER / "schema_1" / "results.json").read_text("utf-8"))
 
 #: On another kind of processor the last bits of exp and log differ.
 SAME_BITS = cases.processor() == RECORDED["processor"]
@@ -65,24 +63,6 @@ def test_a_run_gives_the_recorded_bits(name: str, tmp_path: Path) -> None:
 def test_all_that_is_recorded_is_run() -> None:
     assert set(RECORDED["results"]) == set(cases.CASES)
     assert len(cases.CASES) >= 40
-
-
-def unpacked(name: str, folder: Path) -> Path:
-    path = folder / name
-    path.write_bytes(gzip.decompress((FOLDER / "schema_1" / f"{name}.gz").read_bytes()))
-    return path
-
-
-@pytest.mark.parametrize("name", OLD["opened"])
-def test_a_store_of_the_first_schema_is_opened(name: str, tmp_path: Path) -> None:
-    agree(cr.open_run(unpacked(name, tmp_path)).result(), OLD["opened"][name])
-
-
-@pytest.mark.parametrize("name", OLD["resumed"])
-def test_a_store_of_the_first_schema_is_resumed(name: str, tmp_path: Path) -> None:
-    path = unpacked(name, tmp_path)
-    agree(cases.RESUMED[name](path), OLD["resumed"][name])
-    assert cr.open_run(path).status.calls == 2  # and can be opened again
 
 
 def test_a_digest_tells_results_apart() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 import shutil
 import signal
@@ -23,7 +22,6 @@ from croupier.store import connecting, lock, log
 from croupier.store.lock import Lock, owner_of
 from croupier.store.outcome_rows import rows_of
 from croupier.store.store_errors import errors_named
-from tests.faults.test_store_damaged import run as damaged_run
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
@@ -31,8 +29,6 @@ pytestmark = [
 ]
 
 Bits = Callable[[cr.Result], Any]
-
-SCHEMA_2 = Path(__file__).parents[1] / "data" / "recorded_results" / "schema_2"
 
 
 def rough(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -186,56 +182,6 @@ def test_a_result_is_not_merged_with_its_own_store(same_seed: bool, tmp_path: Pa
             cr.merge(runs, same_seed=same_seed)
     assert cr.merge([path, alone], same_seed=same_seed).draws == 800
     assert cr.merge([more, run(tmp_path / "2.db")], same_seed=True).draws == 800
-
-
-def of_the_second_schema(folder: Path) -> Path:
-    path = folder / "old.db"
-    path.write_bytes(gzip.decompress((SCHEMA_2 / "interrupted.db.gz").read_bytes()))
-    return path
-
-
-def version_of(path: Path) -> int:
-    connection = sqlite3.connect(path)
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.close()
-    return int(version)
-
-
-def test_a_store_of_the_second_schema_is_read_and_converted_when_it_continues(
-    tmp_path: Path, bits: Bits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = of_the_second_schema(tmp_path)
-    before = path.read_bytes()
-    seen = cr.open_run(path)
-    assert (seen.status.tickets, seen.status.run_id) == (len(seen.history), "")
-    assert path.read_bytes() == before
-    skipped: list[int] = []
-    go_on = log.Log._go_on
-    monkeypatch.setattr(log.Log, "_go_on", lambda *a: skipped.append(go_on(*a)) or skipped[-1])
-    resumed = damaged_run(path)
-    assert skipped == [0]  # its snapshot has an earlier form: everything is told again
-    assert bits(resumed) == bits(damaged_run(audit=0))  # its plan is from before audits
-    assert version_of(path) == 3
-    assert bits(cr.open_run(path).result()) == bits(resumed)
-
-
-@pytest.mark.parametrize("column", ["head", "extremes", "content"])
-def test_what_was_damaged_before_a_conversion_is_refused_and_not_converted(
-    column: str, tmp_path: Path
-) -> None:
-    path = of_the_second_schema(tmp_path)
-    table = {"head": "outcomes", "extremes": "details", "content": "snapshots"}[column]
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute(
-        f"UPDATE {table} SET {column} = zeroblob(16) WHERE ticket = "
-        f"(SELECT min(ticket) FROM {table})"
-    )
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(cr.StoreError, match=r"old\.db is damaged"):
-        damaged_run(path)
-    assert version_of(path) == 2
-    assert path.read_bytes()[100:] == before[100:]
 
 
 # -- what is written can be read
@@ -479,6 +425,69 @@ def test_an_arm_may_change_the_folder(
     result = run("run.db", callback=at(5, lambda: os.chdir(tmp_path / "elsewhere")))
     assert bits(cr.open_run(tmp_path / "run.db").result()) == bits(result)
     assert sorted(one.name for one in tmp_path.rglob("*")) == ["elsewhere", "run.db"]
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_a_new_store_is_refused_where_sqlite_would_replace_a_file(end: str, tmp_path: Path) -> None:
+    mine = tmp_path / f"run.db{end}"
+    mine.write_text("mine")
+    with pytest.raises(
+        cr.StoreError, match=rf"run\.db cannot be made: there is already {mine.name}"
+    ):
+        run(tmp_path / "run.db")
+    assert mine.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [mine]
+
+
+@pytest.mark.parametrize("there", ["nothing", "an empty file", "a file", "a lock"])
+def test_a_lock_is_not_written_through_a_link(there: str, tmp_path: Path) -> None:
+    link, target = tmp_path / "run.db-writer", tmp_path / "target"
+    link.symlink_to(target)
+    content = {"nothing": None, "an empty file": "", "a file": "mine", "a lock": '{"pid": 1}'}[
+        there
+    ]
+    if content is not None:
+        target.write_text(content)
+    with pytest.raises(cr.StoreError, match=r"run\.db-writer is a link"):
+        run(tmp_path / "run.db")
+    assert (target.read_text() if target.exists() else None) == content
+    assert link.is_symlink()
+    assert not (tmp_path / "run.db").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "hard link", "pipe"])
+def test_a_lock_replaces_no_other_file(kind: str, tmp_path: Path) -> None:
+    mine, named = tmp_path / "mine", tmp_path / "run.db-writer"
+    mine.write_text("mine")
+    if kind == "file":
+        mine.rename(named)
+    elif kind == "hard link":
+        os.link(mine, named)
+    else:
+        os.mkfifo(named)
+    for _ in range(2):
+        with pytest.raises(cr.StoreError, match=r"run\.db-writer is not a lock file of croupier"):
+            run(tmp_path / "run.db")
+    assert kind == "pipe" or named.read_text() == "mine"
+    assert not (tmp_path / "run.db").exists()
+
+
+@pytest.mark.parametrize("left", ["", '{"pi', '{"pid": 47'])
+def test_a_lock_file_of_a_process_that_was_killed_while_it_wrote_is_taken_over(
+    left: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run.db-writer").write_text(left)
+    assert run(tmp_path / "run.db").draws == 300
+    assert [one.name for one in tmp_path.iterdir()] == ["run.db"]
+
+
+def test_a_new_store_leaves_files_with_similar_names_alone(tmp_path: Path) -> None:
+    mine = [tmp_path / f"run.db.new{end}" for end in ("", "-wal", "-journal")]
+    for file in mine:
+        file.write_text("mine")
+    run(tmp_path / "run.db")
+    assert [file.read_text() for file in mine] == ["mine"] * 3
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 def moved(path: Path) -> None:

@@ -17,8 +17,9 @@ from croupier.cli.policies import policies
 from croupier.cli.run import resume, run
 from croupier.cli.serve import serve
 from croupier.cli.show import show
-from croupier.cli.stored import export, merge, report
+from croupier.cli.stored import copy, export, merge, report
 from croupier.cli.watch import watch
+from croupier.views.formats import PLAIN_SIGNS
 
 __all__ = ["app", "main"]
 
@@ -28,7 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _COMMANDS = (
-    run, init, compare, resume, show, watch, serve, report, merge, export, ask, tell, demo,
+    run, init, compare, resume, show, watch, serve, report, merge, export, copy, ask, tell, demo,
     policies,
 )  # fmt: skip
 for command in _COMMANDS:
@@ -41,7 +42,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="replace")  # without ± in a terminal, a ? beats a traceback
+            reconfigure(errors=PLAIN_SIGNS)
     app()
 
 

@@ -1,4 +1,4 @@
-"""croupier merge, export and report: what becomes of stored runs."""
+"""croupier merge, export, report and copy: what becomes of stored runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from croupier.errors import CroupierError, CroupierWarning, PlanError
 if TYPE_CHECKING:
     from croupier.results.result import Result
 
-__all__ = ["export", "merge", "report"]
+__all__ = ["copy", "export", "merge", "report"]
 
 
 def merge(
@@ -109,6 +109,22 @@ def export(
             _write(target, make(result))
 
 
+def copy(
+    path: opt.StorePath,
+    target: Annotated[Path, typer.Argument(help="The new file; it must not exist yet.")],
+) -> None:
+    """Copy a stored run to a new file, also while it is running.
+
+    Examples:
+    croupier copy run.db copy.db
+    """
+    with errors_in_one_line():
+        from croupier.store.copying import copy_run
+
+        copy_run(path, target)
+        _say_written(target)
+
+
 def _result(path: Path) -> Result:
     from croupier.store.reading import open_run
 
@@ -125,4 +141,8 @@ def _write(path: Path, data: bytes) -> None:
         write_file(path, data, "file")
     except OSError as error:
         raise CroupierError(str(error)) from error
+    _say_written(path)
+
+
+def _say_written(path: Path) -> None:
     Console(stderr=True, highlight=False).print(f"Wrote {path}", markup=False, soft_wrap=True)

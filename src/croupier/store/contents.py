@@ -17,7 +17,6 @@ from croupier.data.history import Rows
 from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.estimates.intervals import INTERVALS
-from croupier.store import first_schema
 from croupier.store.database import Database, checksum, salt_of
 from croupier.store.outcome_rows import COLUMNS, DETAILS, Records
 from croupier.store.store_errors import all_is_damage
@@ -35,7 +34,6 @@ __all__ = [
     "records_in",
     "rows_in",
     "run_row",
-    "settings_for",
     "snapshot_in",
 ]
 
@@ -47,9 +45,6 @@ LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
 
 #: What writes snapshots, and the form that they have.
 FORM: Final = f"{croupier.__version__}, form 2"
-
-#: Fields that plans have had from some day on: the plans of earlier stores mean these values.
-_LATER: Final = {"audit": 0.0, "components": None}
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -76,12 +71,6 @@ def run_row(path: Path, plan: Plan, learns: Collection[str], run_id: bytes) -> t
     return (*row, checksum(salt_of(run_id), "run", *row))
 
 
-def settings_for(plan: Plan, stored: Plan) -> Mapping[str, Any]:
-    """Return the settings of a table, without those that came after the stored run began."""
-    now, known = plan.settings, stored.settings
-    return known if all(name in now and now[name] == known[name] for name in known) else now
-
-
 def contents_in(database: Database) -> dict[str, Any]:
     """Return the plan of a store as plain data, and which arms learn."""
     rows = database.rows("SELECT * FROM run LIMIT 2")
@@ -89,8 +78,7 @@ def contents_in(database: Database) -> dict[str, Any]:
         ((*row, stored),) = rows
         if checksum(database.salt, "run", *row) != stored:
             raise ValueError("the checksum of the plan is wrong")
-        contents = {**_LATER, **json.loads(row[1]), "learns": json.loads(row[2])}
-        return first_schema.contents(contents) if database.version == 1 else contents
+        return {**json.loads(row[1]), "learns": json.loads(row[2])}
 
 
 def plan_in(database: Database) -> Plan:
@@ -111,8 +99,7 @@ def calls_in(database: Database) -> list[dict[str, Any]]:
         with all_is_damage(database.path):
             if checksum(database.salt, "calls", number, content) != stored or number != len(calls):
                 raise ValueError(f"the checksum of call {number!r:.20} is wrong")
-            call = json.loads(content)
-            calls.append(_call(first_schema.call(call) if database.version == 1 else call))
+            calls.append(_call(json.loads(content)))
     return calls
 
 
@@ -175,8 +162,6 @@ def snapshot_in(database: Database) -> Mapping[str, str] | None:
 
     If a snapshot is of another version or form, the run is told everything again.
     """
-    if database.version == 1:
-        return None
     rows = database.rows("SELECT * FROM snapshots ORDER BY ticket DESC LIMIT 1")
     for ticket, content, stored in rows:
         with all_is_damage(database.path):

@@ -10,23 +10,22 @@ import os
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from croupier.errors import StoreError
 from croupier.store import connecting
-from croupier.store.place import Identity, identity_of, side_files
+from croupier.store.place import Identity, identity_of, made_at_once
 from croupier.store.store_errors import damaged, errors_named
 
 __all__ = ["RUN_ID_BYTES", "Database", "Durability", "checksum", "salt_of"]
 
 Durability: TypeAlias = Literal["full", "normal"]
 
-#: The number "crou", the version of the schema below, and the versions that can be read.
+#: The number "crou", and the version of the schema below.
 APPLICATION: Final = 0x63726F75
 VERSION: Final = 3
-READABLE: Final = (1, 2, VERSION)
 
 #: A random number that every run has. It goes into all checksums, so that a row of one run, or a
 #: page of its log, is never taken for a row of another run.
@@ -44,12 +43,6 @@ SCHEMA: Final = {
     "drawn BLOB, checksum INTEGER)",
     "snapshots": "CREATE TABLE snapshots (ticket INTEGER PRIMARY KEY, content TEXT, "
     "checksum INTEGER)",
-}
-
-#: Before schema 3 a run had no number of its own.
-_WITHOUT_RUN_ID: Final = {
-    **SCHEMA,
-    "run": "CREATE TABLE run (id INTEGER PRIMARY KEY, plan TEXT, arms TEXT, checksum INTEGER)",
 }
 
 #: A writer that closes a store waits this long for readers, in milliseconds.
@@ -89,7 +82,6 @@ class Database:
     mode: str = "unknown"
 
     #: The schema of the file, and the salt of its checksums.
-    version: int = VERSION
     salt: int = 0
 
     #: The file that a writer has opened.
@@ -103,23 +95,19 @@ class Database:
     @classmethod
     def create(cls, path: Path, durability: Durability, rows: dict[str, Sequence[Any]]) -> Database:
         """Make a new store with its first rows, completely or not at all."""
-        new = path.with_name(path.name + ".new")
-        with errors_named(path, "cannot be made"):
-            for left_over in (new, *side_files(new), *side_files(path)):
-                left_over.unlink(missing_ok=True)
-            connection = connecting.to_make(new)
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute(f"PRAGMA application_id = {APPLICATION}")
-                connection.execute(f"PRAGMA user_version = {VERSION}")
-                for statement in SCHEMA.values():
-                    connection.execute(statement)
-                for table, row in rows.items():
-                    connection.execute(_insert(table, len(row)), row)
-                connection.execute("COMMIT")
-            finally:
-                connection.close()
-            os.replace(new, path)  # so a store is always complete, never an empty file
+        with (
+            errors_named(path, "cannot be made"),
+            made_at_once(path) as new,
+            closing(connecting.to_make(new)) as connection,
+        ):
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in SCHEMA.values():
+                connection.execute(statement)
+            for table, row in rows.items():
+                connection.execute(_insert(table, len(row)), row)
+            connection.execute("COMMIT")
         return cls.write(path, durability)
 
     @classmethod
@@ -164,29 +152,26 @@ class Database:
                 "give another store="
             )
         (version,) = execute("PRAGMA user_version").fetchone()
-        if version not in READABLE:
+        if version != VERSION:
             newer = "a newer" if version > VERSION else "another"
             raise StoreError(
                 f"{self.path} was written by {newer} version of croupier (schema {version}, this "
-                f"one reads {', '.join(map(str, READABLE[:-1]))} and {VERSION}): use that version, "
-                "or give another store="
+                f"one reads {VERSION}): use that version, or give another store="
             )
-        self.version = version
-        self._check_tables(SCHEMA if version == VERSION else _WITHOUT_RUN_ID)
+        self._check_tables()
         if thoroughly:
             self._check_structure()
-        if version == VERSION:
-            self.salt = salt_of(self.run_id)
+        self.salt = salt_of(self.run_id)
 
-    def _check_tables(self, schema: dict[str, str]) -> None:
+    def _check_tables(self) -> None:
         execute = self._connection.execute
         # A forged file may have millions of tables: read no more than are needed to refuse it.
         rows = execute("SELECT type, name, sql FROM sqlite_master LIMIT 20").fetchall()
         found = {name: sql for _, name, sql in rows}
-        if found != schema or {kind for kind, _, _ in rows} != {"table"}:
-            odd = sorted(str(name) for name in found.keys() ^ schema.keys())
+        if found != SCHEMA or {kind for kind, _, _ in rows} != {"table"}:
+            odd = sorted(str(name) for name in found.keys() ^ SCHEMA.keys())
             odd += sorted(
-                name for name in found.keys() & schema.keys() if found[name] != schema[name]
+                name for name in found.keys() & SCHEMA.keys() if found[name] != SCHEMA[name]
             )
             raise damaged(self.path, f"its tables are not those of croupier ({', '.join(odd)})")
 
@@ -200,9 +185,7 @@ class Database:
 
     @property
     def run_id(self) -> bytes:
-        """The random number of the run; empty before schema 3."""
-        if self.version != VERSION:
-            return b""
+        """The random number of the run."""
         rows = self.rows("SELECT run_id FROM run LIMIT 2")
         if len(rows) != 1 or type(rows[0][0]) is not bytes or len(rows[0][0]) != RUN_ID_BYTES:
             raise damaged(self.path, "the run has no number of its own")
@@ -234,6 +217,16 @@ class Database:
 
     # -- reading and writing
 
+    def copy_to(self, path: Path) -> None:
+        """Write all of this moment to a new file, while another process may write to this one."""
+        with (
+            errors_named(self.path, f"cannot be copied to {path}"),
+            made_at_once(path) as new,
+            closing(connecting.to_make(new)) as copy,
+        ):
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, as a run leaves it
+
     def rows(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         with errors_named(self.path, "cannot be read"):
@@ -246,42 +239,6 @@ class Database:
                 execute(_insert(table, len(row)), row)
             for statement in after:
                 execute(statement)
-
-    def convert(self, run: Sequence[Any], calls: Sequence[Sequence[Any]], salt: int) -> None:
-        """Convert a store to the present schema, completely or not at all.
-
-        `run` and `calls` are the new rows. All other rows get the checksums of this run, after
-        their old ones were checked. Snapshots of the first schema have another form: they go.
-        """
-
-        def again(table: str, stored: int, *parts: Any) -> int:
-            if checksum(0, table, *parts) != stored:
-                raise ValueError("a checksum is wrong")
-            return checksum(salt, table, *parts)
-
-        def head_again(stored: int, head: bytes) -> int:
-            if zlib.crc32(head) != stored:
-                raise ValueError("a checksum is wrong")
-            return zlib.crc32(head, salt)
-
-        self._connection.create_function("again", -1, again, deterministic=True)
-        self._connection.create_function("head_again", 2, head_again, deterministic=True)
-        with self._transaction() as execute:
-            if self.version == 1:
-                execute("DELETE FROM snapshots")
-            execute("DROP TABLE run")
-            execute(SCHEMA["run"])
-            execute(_insert("run", len(run)), run)
-            for row in calls:
-                execute(_insert("calls", len(row)), row)
-            execute("UPDATE outcomes SET checksum = head_again(checksum, head)")
-            for table, columns in (
-                ("details", "ticket, extremes, extra, drawn"),
-                ("snapshots", "ticket, content"),
-            ):
-                execute(f"UPDATE {table} SET checksum = again('{table}', checksum, {columns})")
-            execute(f"PRAGMA user_version = {VERSION}")
-        self.version, self.salt = VERSION, salt
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:

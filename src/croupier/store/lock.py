@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import stat
 import sys
 import threading
 import time
@@ -23,6 +24,12 @@ __all__ = ["Lock", "owner_of"]
 #: A process that only asks for the owner holds the lock for a moment, so try several times.
 _TRIES: Final = 50
 _PAUSE: Final = 0.02  # seconds
+
+#: A lock file is written: if it were a link, the file that it leads to would be lost.
+_OPEN: Final = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0)
+
+#: What a lock file begins with.
+_BEGINNING: Final = b'{"pid": '
 
 #: The locks of this process. Locks belong to a process: when it closes any handle of a file, the
 #: system drops all its locks on the file. So a file that is locked here is never opened again.
@@ -91,19 +98,24 @@ class Lock:
                     os.write(self._handle, json.dumps(self.who).encode())
                     return
             except OSError as error:
-                raise StoreError(_no_lock(self._store, error)) from error
+                raise StoreError(_no_lock(self._store, self._path, error)) from error
             time.sleep(_PAUSE)
         raise StoreError(_in_use(self._store, _owner_of(self._path)))
 
     def _took(self) -> bool:
         """Try once to lock the file."""
         self._owner = os.getpid()
-        self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
-        # If the last owner has just removed the file, a lock on it has no effect.
-        if _try_lock(self._handle) and self._is_there():
-            return True
-        self._close()
-        return False
+        self._handle = os.open(self._path, _OPEN | os.O_CREAT, 0o666)
+        took = False
+        try:
+            # If the last owner has just removed the file, a lock on it has no effect.
+            if _try_lock(self._handle) and self._is_there():
+                _check_ours(self._path, self._handle)
+                took = True
+        finally:
+            if not took:
+                self._close()  # and do not remove the file: it may be the user's
+        return took
 
     def _is_there(self) -> bool:
         assert self._handle is not None
@@ -158,7 +170,7 @@ def _owner_of(path: Path) -> dict[str, Any] | None:
     if (mine := _mine(os.path.realpath(path))) is not None:
         return mine
     try:
-        handle = os.open(path, os.O_RDWR)
+        handle = os.open(path, _OPEN)
     except OSError:
         return None
     try:
@@ -170,6 +182,20 @@ def _owner_of(path: Path) -> dict[str, Any] | None:
         return None  # a folder that cannot lock files has no owner that could be known
     finally:
         os.close(handle)
+
+
+def _check_ours(path: Path, handle: int) -> None:
+    """Refuse a file that no lock has written. A process that was killed may have left a part."""
+    ours = stat.S_ISREG(os.fstat(handle).st_mode)
+    if ours:
+        os.lseek(handle, 0, os.SEEK_SET)
+        text = os.read(handle, len(_BEGINNING))
+        ours = _BEGINNING.startswith(text)
+    if not ours:
+        raise StoreError(
+            f"{path} is not a lock file of croupier, and a run would replace it: move or rename "
+            "it, or give another store="
+        )
 
 
 def _who(text: bytes) -> dict[str, Any]:
@@ -194,7 +220,12 @@ def _in_use(store: Path, owner: dict[str, Any] | None) -> str:
     )
 
 
-def _no_lock(store: Path, error: OSError) -> str:
+def _no_lock(store: Path, path: Path, error: OSError) -> str:
+    if path.is_symlink():
+        return (
+            f"{path} is a link, but the lock of a store is a file of its own: remove the link, or "
+            "give another store="
+        )
     if not store.parent.is_dir():
         return f"{store} cannot be made: the folder {store.parent} does not exist; make it first"
     return (

@@ -31,16 +31,13 @@ from croupier.store.contents import (
     records_in,
     rows_in,
     run_row,
-    settings_for,
     snapshot_in,
 )
 from croupier.store.database import (
     RUN_ID_BYTES,
-    VERSION,
     Database,
     Durability,
     checksum,
-    salt_of,
 )
 from croupier.store.lock import Lock
 from croupier.store.outcome_rows import Records, rows_of
@@ -142,8 +139,7 @@ class Log:
     def plan_for(self, plan: Plan, *, seed: bool, width: bool) -> Plan:
         """Return the plan, with seed, width and names of the store if they were not given.
 
-        First draws and audit are always those of the store, and so are the settings of the table
-        if the store knows fewer of them.
+        First draws and audit are always those of the store.
         """
         if (known := self._planned) is None:
             return plan
@@ -151,7 +147,6 @@ class Log:
             plan,
             first=known.first,
             audit=known.audit,
-            settings=settings_for(plan, known),
             seed=plan.seed if seed else known.seed,
             width=plan.width if width else known.width,
             components=plan.components or known.components,
@@ -188,8 +183,6 @@ class Log:
                     interval = table.interval.after(states[0], self._records.last + 1)
                     table.interval = learned(interval, states)
             self._database = Database.write(self.path, self._durability)
-            if self._database.version != VERSION:
-                self._convert(self._database, plan, learns, calls)
             if not whole:
                 told = self._go_on(table)
         else:
@@ -230,19 +223,6 @@ class Log:
                     "give another store= for a new run"
                 )
             raise StoreError(f"{self.path} holds another run (stored -> now):{lines}\n{way}")
-
-    def _convert(
-        self,
-        database: Database,
-        plan: Plan,
-        learns: Collection[str],
-        calls: Sequence[dict[str, Any]],
-    ) -> None:
-        """Convert a store of an older schema to the present one, completely or not at all."""
-        run_id = secrets.token_bytes(RUN_ID_BYTES)
-        salt, run = salt_of(run_id), run_row(self.path, plan, learns, run_id)
-        database.convert(run, [_call_row(salt, *call) for call in enumerate(calls)], salt)
-        self._records.salt = salt
 
     def finish(self, interval: Interval, stopped: str, seconds: float, said: list[str]) -> None:
         """Store how the call ended: what stopped it, and what it warned of."""

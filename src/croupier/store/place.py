@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+from uuid import uuid4
 
 from croupier.errors import StoreError
 
-__all__ = ["Identity", "identity_of", "resolved", "side_files"]
+__all__ = ["Identity", "identity_of", "made_at_once", "resolved", "side_files"]
 
 
 class Identity(NamedTuple):
@@ -48,3 +51,28 @@ def identity_of(path: Path) -> Identity | None:
 def side_files(path: Path) -> list[Path]:
     """Return the names of the files that sqlite keeps beside a database."""
     return [path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal")]
+
+
+@contextmanager
+def made_at_once(path: Path) -> Iterator[Path]:
+    """Return a temporary name. The file gets its own name when it is complete, or is removed.
+
+    A file that has this name already, or a name that sqlite would use, is never replaced.
+    """
+    _refuse_others(path)
+    new = path.with_name(f".{uuid4().hex}.new")
+    try:
+        yield new
+        _refuse_others(path)
+        os.replace(new, path)
+    finally:
+        for left in (new, *side_files(new)):
+            left.unlink(missing_ok=True)
+
+
+def _refuse_others(path: Path) -> None:
+    if found := [file.name for file in (path, *side_files(path)) if os.path.lexists(file)]:
+        raise StoreError(
+            f"{path} cannot be made: there is already {' and '.join(found)}. If you do not need "
+            "this (a run whose store was deleted may have left it), delete it; or give another path"
+        )

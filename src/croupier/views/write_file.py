@@ -10,12 +10,16 @@ from uuid import uuid4
 
 __all__ = ["write_file"]
 
+#: Every sqlite database begins so.
+_DATABASE = b"SQLite format 3\0"
+
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
     """Write a file and return its path; `what` is the word for it in an error message.
 
     A regular file is replaced at once or not at all; a link stays a link, and the file that it
-    leads to is replaced. A pipe or a device such as /dev/stdout is written to, never replaced.
+    leads to is replaced. A pipe or a device such as /dev/stdout is written to, never replaced. What
+    a run reads, or is stored in, is not replaced.
     """
     given = Path(path)
     if given.is_dir():
@@ -36,19 +40,32 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
             _write_to(os.open(given, os.O_WRONLY), content)
     except OSError as error:
         why = f"cannot write the {what}: {error.strerror}"
+        if error.errno is None:  # we refused, not the system
+            raise OSError(f"{why} than {given}") from error
         raise OSError(error.errno, why, str(given)) from error
     return given
 
 
 def _replaceable(path: Path) -> bool:
-    """Tell whether a path leads to a regular file, or to nothing yet."""
+    """Tell whether a path leads to a regular file that may be lost, or to nothing yet."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
         return True
     if stat.S_ISBLK(mode):
-        raise OSError(None, "it is a disk, and writing would damage it")
+        raise OSError(None, "it is a disk, and writing would damage it; give another file")
+    if stat.S_ISREG(mode):
+        _refuse_inputs(Path(os.path.realpath(path)))
     return stat.S_ISREG(mode)
+
+
+def _refuse_inputs(path: Path) -> None:
+    with path.open("rb") as file:
+        database = file.read(len(_DATABASE)) == _DATABASE
+    if database:
+        raise OSError(None, "it is a stored run, or another database; give another file")
+    if path.suffix in (".py", ".toml"):
+        raise OSError(None, "it is a program or a problem file; give another file")
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -255,19 +255,6 @@ CASES: dict[str, Case] = {
     "merged, logs": lambda _: cr.merge([estimate(LOGS, log=True, rng=s) for s in (1, 2)]),
 }
 
-#: How the stores of the first schema are gone on with, by the name of the file.
-RESUMED: dict[str, Case] = {
-    "cut.db": lambda store: estimate(store=store),
-    "logs.db": lambda store: estimate(LOGS, log=True, store=store, anytime=True, draws=6000),
-    "mixture.db": lambda store: tail().estimate(
-        draws=2000, tune=1, rng=7, width=3, store=store, progress=False
-    ),
-    "strata.db": lambda store: stratify(store=store, draws=1500),
-    "snapshot.db": lambda store: estimate(
-        COINS, draws=5400, policy="ucb1", batch="one", store=store
-    ),
-}
-
 #: What is recorded of a result, and of each of its arms.
 NUMBERS = ("value", "stderr", "interval", "confidence", "draws", "cost", "stopped", "agreement",
            "seed", "log_value", "log_stderr", "log_interval")  # fmt: skip

@@ -23,8 +23,8 @@ from tests.faults.driver import drive, run
 #: The system calls that change a file, the rare ones first.
 CALLS = ("rename", "write", "ftruncate", "mmap", "unlink", "fdatasync", "close", "pwrite64")
 
-#: The ends of the names of all files that a run makes.
-FILES = ("", "-wal", "-journal", "-shm", "-writer", ".new", ".new-journal")
+#: The ends of the names of all files that a run keeps.
+FILES = ("", "-wal", "-journal", "-shm", "-writer")
 
 ROOT = Path(__file__).parents[3]
 

@@ -75,7 +75,7 @@ def test_the_demo_writes_no_picture_when_told_so(
 def test_without_matplotlib_the_demo_says_how_to_get_it() -> None:
     done = invoke(*RUN)
     assert done.exit_code == 0
-    assert 'No picture: a plot needs matplotlib: pip install "croupier[plot]"' in done.output
+    assert 'No picture: a plot needs matplotlib: pip install ".[plot]"' in done.output
 
 
 @pytest.mark.parametrize(

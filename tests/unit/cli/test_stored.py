@@ -1,4 +1,4 @@
-"""croupier merge, export, report, compare and show --json."""
+"""croupier merge, export, report, copy, compare and show --json."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_what_is_not_installed_is_said_in_one_line(
     monkeypatch.setattr(pandas.DataFrame, "to_parquet", without_an_engine)
     done = invoke("export", store, "--parquet", tmp_path / "run.parquet")
     assert done.exit_code == 2
-    assert done.stderr == 'error: Parquet needs pyarrow: pip install "croupier[parquet]"\n'
+    assert done.stderr == 'error: Parquet needs pyarrow: pip install ".[parquet]"\n'
 
 
 def test_parquet_is_read_by_pandas(store: Path) -> None:
@@ -104,6 +105,46 @@ def test_export_needs_something_to_write(store: Path) -> None:
     done = invoke("export", store)
     assert done.exit_code == 2
     assert "nothing to write" in done.stderr
+
+
+def test_a_copy_of_a_running_store_has_all_outcomes_of_its_moment_and_goes_on(
+    tmp_path: Path, bits: Callable[[cr.Result], Any]
+) -> None:
+    path, copy, arms = tmp_path / "run.db", tmp_path / "copy.db", {"rough": rough, "fine": fine}
+    settings: dict[str, Any] = {"draws": 300, "batch": "one", "rng": 7}
+
+    def copied(progress: cr.Progress) -> None:
+        if progress.tickets == 100:
+            assert invoke("copy", path, copy).exit_code == 0
+            assert cr.open_run(copy).status.tickets == 100
+            assert not [*tmp_path.glob("copy.db-*"), *tmp_path.glob(".*")]
+
+    whole = cr.estimate(arms, store=path, callback=copied, **settings)
+    assert bits(cr.estimate(arms, store=copy, **settings)) == bits(whole)
+
+
+def test_a_copy_takes_the_file_of_a_pilot_along(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.db.pilot").write_bytes(b"evaluated")
+    assert invoke("copy", store, tmp_path / "copy.db").exit_code == 0
+    assert (tmp_path / "copy.db.pilot").read_bytes() == b"evaluated"
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal", ".pilot"])
+def test_a_copy_replaces_nothing(end: str, store: Path, tmp_path: Path) -> None:
+    mine = tmp_path / f"copy.db{end}"
+    mine.write_text("mine")
+    done = invoke("copy", store, tmp_path / "copy.db")
+    assert done.exit_code == 2
+    assert mine.name in done.stderr
+    assert mine.read_text() == "mine"
+    assert set(tmp_path.iterdir()) == {store, mine}
+
+
+def test_a_store_is_not_copied_onto_itself_or_from_nowhere(store: Path, tmp_path: Path) -> None:
+    before = store.read_bytes()
+    assert "run.db exists already" in invoke("copy", store, store).stderr
+    assert store.read_bytes() == before
+    assert "does not exist" in invoke("copy", tmp_path / "none.db", tmp_path / "copy.db").stderr
 
 
 def test_runs_are_merged(tmp_path: Path) -> None:

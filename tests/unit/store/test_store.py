@@ -99,7 +99,7 @@ VECTORS = {name: priced(s, 1.0, (3,)) for name, s in (("a", 1.0), ("b", 0.2))}
 def policy(name: str) -> Any:
     if name == "fixed":
         return cr.policies.Fixed("b")
-    chosen = cr.policies.as_policy(name)
+    chosen = cr.policies.REGISTRY[name].example()
     if isinstance(chosen, Bandit):
         return replace(chosen, bounds=(-9.0, 11.0), cost_bounds=(1.0, 4.0))
     return chosen

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,19 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match=r"cannot write the picture: .* is a folder"):
         write_file(tmp_path, PAGE, "picture")
     assert {path.name for path in tmp_path.iterdir()} == {"circle", "lost"}
+
+
+def test_a_stored_run_a_program_and_a_problem_file_are_never_replaced(tmp_path: Path) -> None:
+    """`croupier export run.db --csv run.db` ended with 0, and the run was gone."""
+    store, program, problem = (tmp_path / name for name in ("run.db", "arms.py", "arms.toml"))
+    with closing(sqlite3.connect(store)) as connection:
+        connection.execute("CREATE TABLE run (content TEXT)")
+    program.write_text("arms = []\n")
+    problem.write_text("[run]\n")
+    link = tmp_path / "page.html"
+    link.symlink_to(store)
+    before = {path: path.read_bytes() for path in (store, program, problem)}
+    for path in (*before, link):
+        with pytest.raises(OSError, match=r"cannot write the report: it is a .*give another file"):
+            write_file(path, PAGE, "report")
+    assert {path: path.read_bytes() for path in before} == before
