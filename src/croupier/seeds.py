@@ -85,6 +85,13 @@ def seed_from(rng: RandomLike) -> int:
         seed = operator.index(rng)
     except TypeError:
         raise PlanError(f"rng cannot be {rng!r}: {way_out}") from None
+    try:
+        str(seed)  # a run records its seed, and Python writes only so many digits
+    except ValueError:
+        raise PlanError(
+            f"rng has too many digits to be recorded, {seed.bit_length()} bits: give fewer, or a "
+            "SeedSequence"
+        ) from None
     if seed < 0:
         raise PlanError(f"rng must not be negative, got {seed}: {way_out}")
     return seed

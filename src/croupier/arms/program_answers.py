@@ -24,6 +24,9 @@ _LONGEST: Final = 100_000
 
 _DOUBLE: Final = np.dtype("<f8")
 
+#: Fortran writes 1.25D-03. Python alone reads 1_000 as a number: to others it is a misprint.
+_AS_PRINTED: Final = bytes.maketrans(b"Dd_", b"EE?")
+
 
 class Answer(NamedTuple):
     """How a program prints its draws; the fields are those of `Program`."""
@@ -120,7 +123,7 @@ def _columns(answer: Answer, lines: Sequence[bytes]) -> Floats:
     """Return the numbers of lines: those of a draw, with or without its cost."""
     if answer.width == 1 and not answer.costs:
         try:
-            return np.array([float(line) for line in lines])[:, None]
+            return np.array([_number(line) for line in lines])[:, None]
         except ValueError:
             pass  # more than one column, or not a number
     rows = [line.replace(b",", b" ").split() for line in lines]
@@ -135,10 +138,14 @@ def _columns(answer: Answer, lines: Sequence[bytes]) -> Floats:
     table = np.empty((len(rows), first))
     for number, row in enumerate(rows):
         try:
-            table[number] = [float(cell) for cell in row]
+            table[number] = [_number(cell) for cell in row]
         except ValueError:
             raise _wrong(number, lines[number], "not a number") from None
     return table
+
+
+def _number(cell: bytes) -> float:
+    return float(cell.translate(_AS_PRINTED))
 
 
 def _json(answer: Answer, lines: Sequence[bytes]) -> Any:

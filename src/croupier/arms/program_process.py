@@ -84,10 +84,9 @@ class Process:
             raise self._failed(f"ended before it was asked{self._code()}") from None
 
     def _has_printed(self) -> bool:
-        if sys.platform == "win32" or self._process.stdout is None:
+        if sys.platform == "win32":
             return False  # a pipe cannot be looked into there
-        ready, _, _ = select.select([self._process.stdout], [], [], 0)
-        return bool(ready) and self._process.poll() is None
+        return _ready(self._process.stdout, 0) and self._process.poll() is None
 
     def read(self, enough: Callable[[bytes, int], int | None], timeout: float | None) -> bytes:
         """Read until `enough` says how many bytes are the answer, or until the output ends.
@@ -115,10 +114,22 @@ class Process:
         return said
 
     def _some(self, stdout: Any) -> bytes:
-        try:
-            return bytes(os.read(stdout.fileno(), _BYTES))
-        except OSError:
-            return b""
+        """Return what comes next, and nothing at the end.
+
+        What the program has started may keep its output open. So the end is also when the program
+        has ended and nothing more comes, or when its time is over.
+        """
+        ended = False
+        while not self._late:
+            if _ready(stdout, _LAST_WORDS / 10):
+                try:
+                    return bytes(os.read(stdout.fileno(), _BYTES))
+                except OSError:
+                    return b""
+            if ended:
+                break
+            ended = self._process.poll() is not None
+        return b""
 
     def check_end(self, timeout: float | None) -> None:
         """Wait for the end of the program; any exit code but 0 is an error."""
@@ -184,6 +195,15 @@ _OWN_GROUP: Final[dict[str, Any]] = (
 )
 
 
+def _ready(stream: Any, seconds: float) -> bool:
+    """Return whether a stream has something to read, or has ended, within `seconds`."""
+    if sys.platform == "win32":
+        return True  # a pipe cannot be looked into there: who reads it waits
+    poll = select.poll()
+    poll.register(stream, select.POLLIN)
+    return bool(poll.poll(1000 * seconds))
+
+
 def _listen(stream: Any, lines: deque[bytes]) -> None:
     """Read what a program says on stderr, so that it never waits, and keep the last lines."""
     with suppress(OSError, ValueError), stream:
@@ -202,7 +222,7 @@ def _kill(process: subprocess.Popen[bytes], owner: int) -> None:
     with suppress(OSError):
         if sys.platform == "win32":
             process.kill()
-        elif process.returncode is None:
+        else:  # also after the program's own end: what it has started may still run
             os.killpg(process.pid, signal.SIGKILL)
 
 

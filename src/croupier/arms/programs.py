@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import threading
 from collections.abc import Sequence
@@ -22,6 +23,11 @@ __all__ = ["Program"]
 Command: TypeAlias = str | Sequence[str]
 _FLAGS: Final = ("stdin", "logs")
 
+#: A part of a text that a shell reads as it stands, or a sign that would tell a shell to act.
+_QUOTED_OR_SHELL: Final = re.compile(
+    r"""\\. | '[^']*' | "(?:\\.|[^"\\])*" | (?P<shell>[|<>&;`]|\$\()""", re.VERBOSE | re.DOTALL
+)
+
 
 @dataclass(frozen=True)
 class Program:
@@ -29,7 +35,8 @@ class Program:
 
     Args:
         command: The program and its arguments, as a list, or as a text that is split at spaces as
-            a shell does. ``{size}`` and ``{seed}`` in the arguments are replaced.
+            a shell does. ``{size}`` and ``{seed}`` in the arguments are replaced. For pipes and
+            the like, start a shell: ``["sh", "-c", "./model {size} {seed} | tail -n {size}"]``.
         stdin: The program stays. It gets a line ``size seed`` on its standard input for every
             call, and prints its answer at once (it flushes its output). Then starting it costs
             nothing. Such a command needs neither ``{size}`` nor ``{seed}``.
@@ -174,6 +181,8 @@ class Program:
 
 
 def _command(command: Command) -> tuple[str, ...]:
+    if isinstance(command, str):
+        _no_shell(command)
     try:
         parts = shlex.split(command) if isinstance(command, str) else list(command)
     except (ValueError, TypeError) as error:
@@ -183,3 +192,13 @@ def _command(command: Command) -> tuple[str, ...]:
             f"command must be a program and its arguments, as texts, got {command!r:.200}"
         )
     return tuple(parts)
+
+
+def _no_shell(command: str) -> None:
+    """Refuse what only a shell understands: the program would get it as an argument."""
+    for found in _QUOTED_OR_SHELL.finditer(command):
+        if sign := found["shell"]:
+            raise PlanError(
+                f"the command {command!r:.200} has a {sign!r}, but no shell reads it: put it in "
+                f'quotes, give a list of words, or start a shell: ["sh", "-c", {command!r:.200}]'
+            )

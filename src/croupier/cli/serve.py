@@ -108,12 +108,14 @@ class _Handler(BaseHTTPRequestHandler):
         """
         port = self.connection.getsockname()[1]
         hosts = [f"{name}:{port}" for name in ("localhost", _LOOPBACK)]
-        if self.headers.get("Host") not in hosts:
+        asked = self.headers.get_all("Host", [])
+        if len(asked) != 1 or asked[0] not in hosts:  # with two, each reader takes another one
             return False
-        origin = self.headers.get("Origin")
-        if origin is not None and origin not in [f"http://{host}" for host in hosts]:
+        origins = self.headers.get_all("Origin", [])
+        if any(origin not in [f"http://{host}" for host in hosts] for origin in origins):
             return False
-        return self.headers.get("Sec-Fetch-Site", "none") in ("none", "same-origin")
+        sites = self.headers.get_all("Sec-Fetch-Site", [])
+        return all(site in ("none", "same-origin") for site in sites)
 
     def _data(self) -> bytes:
         from croupier.cli.snapshots import snapshot_of

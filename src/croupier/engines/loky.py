@@ -27,7 +27,7 @@ def processes(workers: int) -> Staff:
         import loky
     except ImportError:
         raise PlanError(
-            f"workers={workers} needs loky: pip install 'croupier[parallel]', or give executor="
+            f"workers={workers} needs loky: pip install '.[parallel]', or give executor="
         ) from None
 
     def hire() -> Executor:

@@ -6,8 +6,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
@@ -18,7 +21,26 @@ from croupier.errors import ArmError, text_of
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
 
-__all__ = ["Engine", "Serial", "perform"]
+__all__ = ["Engine", "Serial", "own_arithmetic", "perform"]
+
+#: How the caller of a run wants numpy to report errors: the arms are called in this state.
+_callers_errstate: ContextVar[dict[str, Any]] = ContextVar("callers_errstate")
+
+
+@contextmanager
+def own_arithmetic() -> Iterator[None]:
+    """Let croupier's own arithmetic not depend on np.errstate of the caller; the arms still do.
+
+    >>> with np.errstate(all="raise"), own_arithmetic():
+    ...     float(np.float64(1e-300) ** 2)
+    0.0
+    """
+    token = _callers_errstate.set({**np.geterr()})
+    try:
+        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+            yield
+    finally:
+        _callers_errstate.reset(token)
 
 
 def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) -> Outcome:
@@ -39,13 +61,17 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
     clock = None if plan.clock == "wall" else time.process_time
     draw, rng = arm.call(batch.state), batch.rng()
     process = os.getpid()
+    # In another process, and for the arms that croupier makes, it is numpy's own.
+    ours = str(getattr(arm.draw, "__module__", "")).startswith("croupier.")
+    errstate = {} if ours else _callers_errstate.get({})
     left = batch.size
     while left:
         size = min(left, batch.chunk)
         begun = 0.0 if clock is None else clock()
         began = wall()
         try:
-            returned = draw(rng, size)
+            with np.errstate(**errstate):
+                returned = draw(rng, size)
         except BaseException as error:  # an arm may raise what is not an Exception
             _end_copy(process, batch)
             if isinstance(error, KeyboardInterrupt):

@@ -26,7 +26,7 @@ class RayExecutor(Executor):
         try:
             import ray
         except ImportError:
-            raise PlanError("RayExecutor needs Ray: pip install 'croupier[ray]'") from None
+            raise PlanError("RayExecutor needs Ray: pip install '.[ray]'") from None
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
         self._ray: Any = ray

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,16 +16,26 @@ from croupier.results.result import Result
 
 __all__ = ["arms_csv", "history_csv", "history_parquet", "json_text", "netcdf", "safe_cell"]
 
+#: Unicode's categories of control characters and of ends of lines and paragraphs.
+_CONTROLS = ("Cc", "Zl", "Zp")
+
 
 def safe_cell(cell: Any) -> Any:
     """Return a cell of CSV that no spreadsheet takes for a formula; numbers stay numbers.
 
+    A spreadsheet may read full-width signs as the plain ones. Ends of lines, and all control
+    characters but the tab, become spaces: many readers split a row there, also inside quotes.
+
     >>> safe_cell("=1+1"), safe_cell("@me"), safe_cell(-1.5), safe_cell("fine")
     ("'=1+1", "'@me", -1.5, 'fine')
     """
-    if isinstance(cell, str) and cell.lstrip()[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{cell}"
-    return cell
+    if not isinstance(cell, str):
+        return cell
+    text = "".join(
+        " " if one != "\t" and unicodedata.category(one) in _CONTROLS else one for one in cell
+    )
+    start = unicodedata.normalize("NFKC", text).lstrip()[:1]
+    return f"'{text}" if start in ("=", "+", "-", "@") else text
 
 
 def _csv(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:

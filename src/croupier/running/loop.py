@@ -17,13 +17,13 @@ import numpy as np
 from croupier.arms.base import Arm
 from croupier.data.plan import Plan
 from croupier.engines.hold_interrupts import interrupts_held, released
-from croupier.engines.perform import Engine, Serial
+from croupier.engines.perform import Engine, Serial, own_arithmetic
 from croupier.errors import CroupierWarning, callers_level
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
 from croupier.running.deferred_engine import Deferred
-from croupier.running.settings import Budget, RunSettings, Tolerance
+from croupier.running.settings import Budget, RunSettings
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
 from croupier.tables.base import Table, kind_of
@@ -92,7 +92,7 @@ def conduct(
     table = make(plan, settings.interval)
     if hasattr(table, "aim"):  # not all tables use it
         table.aim = settings.aim
-    with interrupts_held(), record or nullcontext():
+    with own_arithmetic(), interrupts_held(), record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
             whole, limits = settings.callback is not None, settings.limits(staff)
@@ -145,7 +145,9 @@ def _log(settings: RunSettings) -> Log:
 
 def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
     """Return the warnings of a result, and the warnings about how the run ended."""
-    said = [*result.warnings, *_relative_to_zero(result, settings.tolerance)]
+    said = [*result.warnings, *_relative_to_zero(result, settings)]
+    if stopped in ("draws", "seconds", "cost"):
+        said.extend(_not_reached(result, stopped, settings))
     if stopped == "callback" and not settings.anytime:
         way_out = "; anytime=True gives one that is" if kind_of(result.plan.table).anytime else ""
         said.append(
@@ -157,8 +159,34 @@ def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]
     return said
 
 
-def _relative_to_zero(result: Result, tolerance: Tolerance) -> list[str]:
-    low, high = result.interval
+def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
+    """Say that the budget ended before the tolerance was reached, and what would have done."""
+    if not settings.aim.given:
+        return []
+    log = result.plan.log
+    low, high = (np.ravel(end) for end in result.log_interval or result.interval)
+    half = (high - low) / 2
+    wanted = np.broadcast_to(settings.aim.wanted(np.ravel(result.value), log=log), half.shape)
+    half, wanted = settings.aim.bound(half), settings.aim.bound(wanted)
+    ratio = np.where(half > 0, half / np.maximum(wanted, np.finfo(float).tiny), 0.0)
+    worst = int(ratio.argmax())
+    if not ratio[worst] > 1:
+        return []
+    given = {name: getattr(settings.tolerance, name) for name in ("atol", "rtol")}
+    asked = ", ".join(f"{name}={value:g}" for name, value in given.items() if value)
+    said = f"{asked} was not reached: the half-width is {half[worst]:.2g}"
+    if not np.isfinite(ratio[worst]) or not wanted[worst] > 0:
+        return [f"{said}, and it is not known which budget would do"]
+    budget = getattr(settings.budget, stopped) * ratio[worst] ** 2
+    return [
+        f"{said}, not {wanted[worst]:.2g}; an error that falls like 1/sqrt({stopped}) needs "
+        f"{stopped}={budget:.2g}"
+    ]
+
+
+def _relative_to_zero(result: Result, settings: RunSettings) -> list[str]:
+    tolerance = settings.tolerance
+    low, high = (settings.aim.bound(end) for end in result.interval)
     if result.plan.log:  # then both tolerances are relative
         return []
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))

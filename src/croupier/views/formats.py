@@ -5,7 +5,9 @@ The only characters beyond ASCII are ± and µ.
 
 from __future__ import annotations
 
+import codecs
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -16,6 +18,7 @@ __all__ = [
     "compact",
     "count",
     "duration",
+    "for_terminal",
     "html_text",
     "log_rounding",
     "number",
@@ -29,6 +32,26 @@ __all__ = [
 
 UNKNOWN = "unknown"
 MISSING = "-"
+
+#: The name of the error handler of `str.encode` that writes +- where a terminal has no ±.
+PLAIN_SIGNS = "croupier.plain_signs"
+
+
+def _plain_sign(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    signs = {"±": "+-", "µ": "u", "†": "*"}
+    lost = error.object[error.start : error.end]
+    return "".join(signs.get(sign, "?") for sign in lost), error.end
+
+
+codecs.register_error(PLAIN_SIGNS, _plain_sign)
+
+
+def for_terminal(text: str) -> str:
+    """Return a text that the standard output can print, with +- where it has no ±."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return text.encode(encoding, PLAIN_SIGNS).decode(encoding)
 
 
 @dataclass(frozen=True)

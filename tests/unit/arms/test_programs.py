@@ -39,6 +39,8 @@ def staying(answer: str, **how: Any) -> Program:
     return Program([sys.executable, "-S", "-c", code], stdin=True, **how)
 
 
+GROUPS = pytest.mark.skipif(sys.platform == "win32", reason="process groups of another kind")
+
 NORMAL_LINES = "print('\\n'.join(repr(random.gauss(1.0, 0.5)) for _ in range(size)))"
 
 
@@ -62,6 +64,13 @@ def test_a_second_number_in_a_line_is_the_cost() -> None:
         draws = drawn(program, 3)
         assert draws.values.tolist() == [1.5, 2.5, 3.5]
         assert draws.costs.tolist() == [2, 2, 2]
+
+
+def test_a_double_of_fortran_is_a_number() -> None:
+    plain = once(f"{ONCE}print('  1.25D-03\\n-2.5d+01')")
+    assert drawn(plain, 2).tolist() == [0.00125, -25.0]
+    vectors = once(f"{ONCE}print('1.25D-03, 0.5D0')", components=2)
+    assert drawn(vectors, 1).tolist() == [[0.00125, 0.5]]
 
 
 def test_vectors_have_as_many_columns_as_components() -> None:
@@ -176,6 +185,8 @@ def test_the_program_runs_in_its_folder(tmp_path: Path) -> None:
     ("code", "complaint"),
     [
         ("print('1.5\\nbanana\\n2\\n3\\n4')", "printed 'banana' in line 2: not a number"),
+        ("print('1\\n1_000\\n2\\n3\\n4')", "printed '1_000' in line 2: not a number"),
+        ("print('1 2\\n1 1_0\\n1 1\\n1 1\\n1 1')", "printed '1 1_0' in line 2: not a number"),
         ("print('1 2\\n1\\n1\\n1\\n1')", "line 2: 1 columns, not 2 numbers"),
         ("print('1 2 3\\n' * 5, end='')", "line 1: 3 columns, not 1 or 2 numbers"),
         ("print('1\\n2\\n3')", "was asked for 5 draws and printed 3 lines"),
@@ -226,30 +237,90 @@ def test_a_program_that_hangs_is_ended_after_its_time(stdin: bool) -> None:
     assert time.perf_counter() - began < 20
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process groups of another kind")
-def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
-    mark = tmp_path / "pid"
-    code = (
+def child_that_sleeps(tmp_path: Path, how: str = "") -> str:
+    """Return code that starts a child of 60 seconds and writes its number to a file."""
+    return (
         f"{ONCE}import subprocess\n"
-        f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"open({str(mark)!r}, 'w').write(str(child.pid))\ntime.sleep(600)"
+        "child = subprocess.Popen("
+        f"[sys.executable, '-S', '-c', 'import time; time.sleep(60)'], {how})\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\n"
     )
-    with pytest.raises(cr.ArmError, match="did not answer"):
-        drawn(once(code, timeout=2.0))
-    child = int(mark.read_text())
+
+
+def has_ended(tmp_path: Path) -> bool:
+    """Return whether the child ends within ten seconds."""
+    child = int((tmp_path / "pid").read_text())
+    stat = Path(f"/proc/{child}/stat")
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         try:
             os.kill(child, 0)
         except ProcessLookupError:
-            return
-        if (
-            Path(f"/proc/{child}/stat").exists()
-            and " Z " in Path(f"/proc/{child}/stat").read_text()
-        ):
-            return
+            return True
+        if stat.exists() and " Z " in stat.read_text():
+            return True
         time.sleep(0.05)
-    raise AssertionError("the child is still there")
+    return False
+
+
+@GROUPS
+def test_what_a_program_has_started_ends_with_it(tmp_path: Path) -> None:
+    with pytest.raises(cr.ArmError, match="did not answer"):
+        drawn(once(f"{child_that_sleeps(tmp_path)}time.sleep(60)", timeout=1.0))
+    assert has_ended(tmp_path)
+
+
+@GROUPS
+@pytest.mark.parametrize("how", ["", "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL"])
+def test_what_a_program_leaves_behind_ends_with_its_call(tmp_path: Path, how: str) -> None:
+    began = time.perf_counter()
+    assert drawn(once(f"{child_that_sleeps(tmp_path, how)}print('1\\n2')"), 2).tolist() == [1, 2]
+    assert time.perf_counter() - began < 20
+    assert has_ended(tmp_path)
+
+
+@GROUPS
+@pytest.mark.parametrize("stdin", [False, True])
+def test_a_program_that_ends_badly_leaves_nothing_behind(tmp_path: Path, stdin: bool) -> None:
+    code = f"{child_that_sleeps(tmp_path)}sys.exit(3)"
+    began = time.perf_counter()
+    with pytest.raises(cr.ArmError, match="exited with code 3"):
+        drawn(once(code, stdin=stdin))
+    assert time.perf_counter() - began < 20
+    assert has_ended(tmp_path)
+
+
+@GROUPS
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_process_out_of_reach_that_keeps_the_output_open_is_not_waited_for(
+    tmp_path: Path, ends: bool
+) -> None:
+    code = child_that_sleeps(tmp_path, "start_new_session=True") + "print('1\\n2', flush=True)\n"
+    began = time.perf_counter()
+    try:
+        if ends:
+            assert drawn(once(code), 2).tolist() == [1, 2]
+        else:
+            with pytest.raises(cr.ArmError, match=r"did not answer within 0.4 s"):
+                drawn(once(f"{code}time.sleep(60)", timeout=0.4), 2)
+        assert time.perf_counter() - began < 20
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), 9)
+
+
+@GROUPS
+def test_a_time_limit_holds_while_a_process_out_of_reach_prints(tmp_path: Path) -> None:
+    drip = "[(print('1', end='', flush=True), time.sleep(0.02)) for _ in range(3000)]"
+    code = child_that_sleeps(tmp_path, "start_new_session=True").replace(
+        "time.sleep(60)", drip.replace("'", "\\'")
+    )
+    began = time.perf_counter()
+    try:
+        with pytest.raises(cr.ArmError, match=r"did not answer within 0.4 s[^1]*11"):
+            drawn(once(f"{code}time.sleep(60)", timeout=0.4), 2)
+        assert time.perf_counter() - began < 20
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), 9)
 
 
 @pytest.mark.parametrize(
@@ -308,8 +379,30 @@ def test_a_command_that_cannot_be_used(command: Any, how: dict[str, Any], compla
 
 
 def test_only_size_and_seed_are_replaced_and_no_shell_reads_the_command() -> None:
-    program = Program("prog '{print $1}' {size} {seed} ; $(rm) {other}")
-    assert program.arguments(2, 9) == ["prog", "{print $1}", "2", "9", ";", "$(rm)", "{other}"]
+    program = Program("prog '{print $1; $(rm)}' {size} {seed} \"a|b\" \\; {other}")
+    words = ["prog", "{print $1; $(rm)}", "2", "9", "a|b", ";", "{other}"]
+    assert program.arguments(2, 9) == words
+    assert Program([*words, "{size}", "{seed}", "|"]).arguments(1, 2)[-1] == "|"
+
+
+@pytest.mark.parametrize(
+    ("end", "sign"),
+    [
+        ("| tail", "|"),
+        ("> out", ">"),
+        ("2>&1", ">"),
+        ("< in", "<"),
+        ("&", "&"),
+        ("; rm 'x'", ";"),
+        ("`date`", "`"),
+        ("'a' $(date)", "$("),
+    ],
+)
+def test_a_text_that_needs_a_shell_is_refused_with_the_way_out(end: str, sign: str) -> None:
+    with pytest.raises(cr.PlanError) as caught:
+        Program(f"prog {{size}} {{seed}} {end}")
+    assert f"has a {sign!r}" in str(caught.value)
+    assert '["sh", "-c", ' in str(caught.value)
 
 
 @pytest.mark.filterwarnings("error")

@@ -150,10 +150,10 @@ def test_an_interrupted_worker_is_no_fault_of_the_arm() -> None:
 
 def test_without_loky_or_ray_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "loky", None)
-    with pytest.raises(cr.PlanError, match=r"workers=2 needs loky: pip install 'croupier\[par"):
+    with pytest.raises(cr.PlanError, match=r"workers=2 needs loky: pip install '\.\[par"):
         cr.estimate({"a": normal}, draws=10, workers=2)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(cr.PlanError, match=r"needs Ray: pip install 'croupier\[ray\]'"):
+    with pytest.raises(cr.PlanError, match=r"needs Ray: pip install '\.\[ray\]'"):
         ray.RayExecutor()
 
 

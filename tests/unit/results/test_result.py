@@ -453,7 +453,7 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(ImportError, match=rf'{module}.*pip install "croupier\[{extra}\]"'):
+    with pytest.raises(ImportError, match=rf'{module}.*pip install "\.\[{extra}\]"'):
         attrgetter(method)(results["scalar"])()
 
 

@@ -271,8 +271,8 @@ def test_opening_a_finished_store_with_workers_is_quick(tmp_path: Path) -> None:
     assert time.perf_counter() - began < 2.0
 
 
-def test_one_lambda_is_a_mapping_of_one() -> None:
-    with pytest.raises(cr.PlanError, match=r"give \{'name': arm\}, because a lambda has no name$"):
+def test_one_lambda_is_a_list_of_one() -> None:
+    with pytest.raises(cr.PlanError, match=r"for one arm give a list of one: \[arm\]$"):
         cr.estimate(lambda rng, size: rng.random(size), draws=10)  # type: ignore[arg-type]
 
 
@@ -314,3 +314,64 @@ def test_rounding_errors_do_not_pass_for_an_error_bar(seed: int) -> None:
     assert abs(both.value - 5.1) < 4 * both.stderr
     strata = cr.stratify([rounded, noisy], [0.5, 0.5], draws=2_000, rng=seed)
     assert abs(strata.value - 5.1) < 4 * strata.stderr or strata.warnings
+
+
+def second_difference(step: float, shift: float = 0.0):
+    """Gamma of a call by finite differences: 0 up to rounding noise of 1e-10, except rarely."""
+
+    def draw(rng, size):
+        z = rng.standard_normal(size) + shift
+        growth = np.exp(0.2 * z - 0.02)
+        low, middle, high = (
+            np.maximum(s * growth - 100, 0) for s in (100 - step, 100.0, 100 + step)
+        )
+        return np.exp(-shift * z + shift**2 / 2) * (high - 2 * middle + low) / step**2
+
+    return draw
+
+
+def by_likelihood_ratio(rng, size):
+    """The same gamma by a likelihood ratio."""
+    z = rng.standard_normal(size)
+    payoff = np.maximum(100 * np.exp(0.2 * z - 0.02) - 100, 0)
+    return payoff * (z * z - 0.2 * z - 1) / (100 * 0.2) ** 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rounding_noise_of_finite_differences_is_no_variation(seed: int) -> None:
+    arms = {"fine": second_difference(1e-2), "ratio": by_likelihood_ratio}
+    result = cr.estimate(arms, draws=20_000, rng=seed)
+    assert abs(result.value - 0.019847627) < 5 * result.stderr
+    assert result.arms["ratio"].share > 0.9
+    assert not [text for text in result.warnings if "biased" in text]
+
+
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_an_arm_that_has_seen_noise_only_does_not_lead_one_that_has_seen_an_event(seed) -> None:
+    arms = {"fine": second_difference(1e-3), "shifted": second_difference(1e-2, 0.3)}
+    result = cr.estimate(arms, draws=20_000, rng=seed)
+    assert abs(result.value - 0.019847627) < 5 * result.stderr
+    assert result.warnings
+
+
+def test_draws_that_differ_in_their_last_digits_only_are_told_what_to_do() -> None:
+    arms = {"far": lambda rng, size: 1e15 + rng.standard_normal(size)}
+    with pytest.warns(cr.CroupierWarning, match="if the spread is real, subtract a constant"):
+        cr.estimate(arms, draws=1000, rng=1)
+
+
+def test_a_stratum_of_tiny_draws_has_varied() -> None:
+    strata = {
+        "large": lambda rng, size: rng.normal(1.0, 1.0, size),
+        "tiny": lambda rng, size: rng.normal(1e-20, 1e-21, size),
+    }
+    result = cr.stratify(strata, weights=[0.5, 0.5], draws=1000, rng=1)
+    assert result.arms["tiny"].variance > 0
+    assert not [text for text in result.warnings if "never varied" in text]
+
+
+def test_a_column_beside_numbers_is_told_which_shape_to_return() -> None:
+    arms = {"flat": fine, "column": lambda rng, size: rng.random((size, 1))}
+    with pytest.raises(cr.ArmError, match=r"return the shape \(size,\), as values\[:, 0\] has"):
+        cr.estimate(arms, draws=100, rng=1)

@@ -251,4 +251,4 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert 'pip install "croupier[plot]"' in in_a_new_process(code)
+    assert 'pip install ".[plot]"' in in_a_new_process(code)

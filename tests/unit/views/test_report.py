@@ -436,7 +436,7 @@ def test_without_matplotlib_the_page_says_how_to_get_the_picture(
     results: dict[str, cr.Result], tmp_path: Path
 ) -> None:
     page = written(results["scalar"], tmp_path)
-    assert 'No picture: a plot needs matplotlib: pip install "croupier[plot]"' in page.text
+    assert 'No picture: a plot needs matplotlib: pip install ".[plot]"' in page.text
     assert "svg" not in page.tags
     assert page.tables
 
