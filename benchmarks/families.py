@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -41,13 +41,14 @@ class Family:
         """Return a policy of the paper with a range that favours it; a user would not know it.
 
         Values: three standard deviations of the best arm on either side of the mean. Costs: up to
-        three times those of the most expensive arm. Payoffs outside the range are clipped.
+        three times those of the most expensive arm. Payoffs outside the range are clipped, so
+        that losses in [0, 1] have the moment and the subgaussian coefficient of the examples.
         """
         spread = 3 * math.sqrt(min(self.variances))
         ranges = {"bounds": (self.mean - spread, self.mean + spread), "clip": True}
         if self.costs is not None:
             ranges["cost_bounds"] = (0.0, 3 * max(self.costs))
-        return cr.policies.as_policy({"name": name, **ranges})
+        return replace(cr.policies.REGISTRY[name].example(), **ranges)
 
     def losses(self) -> np.ndarray:
         """Return cost times variance of every arm."""

@@ -64,11 +64,11 @@ class MissingExtraError(CroupierError, ImportError):
 
     >>> raise MissingExtraError("a plot needs", "matplotlib", "plot")
     Traceback (most recent call last):
-    croupier.errors.MissingExtraError: a plot needs matplotlib: pip install "croupier[plot]"
+    croupier.errors.MissingExtraError: a plot needs matplotlib: pip install ".[plot]"
     """
 
     def __init__(self, who_needs: str, package: str, extra: str) -> None:
-        super().__init__(f'{who_needs} {package}: pip install "croupier[{extra}]"', name=package)
+        super().__init__(f'{who_needs} {package}: pip install ".[{extra}]"', name=package)
         self.who_needs = who_needs
         self.extra = extra
 

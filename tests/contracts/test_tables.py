@@ -16,6 +16,7 @@ from croupier.estimates.intervals import FixedSize
 from croupier.importance import Family
 from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed
+from croupier.policies import as_policy
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit
 from croupier.tables.base import kind_of, restore
@@ -60,7 +61,7 @@ def independent(
     arms = {"a": cr.Arm(normal(1.0)), "b": cr.Arm(normal(0.2)), "c": cr.Arm(normal(0.5))}
     if learning:
         arms["learner"] = cr.Arm(Learning())
-    chosen = cr.policies.Fixed("b") if policy == "fixed" else cr.policies.as_policy(policy)
+    chosen = cr.policies.Fixed("b") if policy == "fixed" else type(as_policy(policy)).example()
     if isinstance(chosen, Bandit):
         chosen = replace(chosen, bounds=(-9.0, 11.0), cost_bounds=(1.0, 2.0))
     learners = {name: arm.learner for name, arm in arms.items() if arm.learner is not None}

@@ -1,6 +1,6 @@
 """The paper's policies: bandits whose losses lie in [0, 1] by the known ranges of the draws.
 
-Neufeld et al. (ICML 2014), section 3: choosing an estimator is a bandit problem whose loss is the
+Neufeld et al. (ICML 2014), section 4: choosing an estimator is a bandit problem whose loss is the
 square of the draw. Each policy here is a bandit's own rule; `payoffs` makes its losses.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ from croupier.data.draws import Draws, Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Random, Sprint, smallest
+from croupier.policies.base import Choice, Random, Sprint, price_of, smallest
 from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
 from croupier.policies.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
 
@@ -37,7 +37,7 @@ __all__ = [
     "Time",
 ]
 
-#: What t is in the bound of UCB1: the payoffs so far, or the round that is to be played.
+#: What t is in the bounds of UCB1 and UCB-V: the payoffs so far, or the round that is to be played.
 Time: TypeAlias = Literal["played", "paper"]
 
 
@@ -73,6 +73,16 @@ class Lessons:
         """Return the same lessons at another time."""
         return Lessons(self.payoff, self.pulls, self.mean, self.m2, self.wins, total, self.unseen)
 
+    def priced(self, ledger: Ledger) -> Lessons:
+        """Return the lessons with the fitted prices of all arms in their factors, if they count."""
+        payoff = self.payoff
+        if payoff.priced is None:
+            return self
+        price = price_of(payoff.priced, ledger)
+        more = self.at(self.total)
+        more.payoff = replace(payoff, factor=payoff.factor * (price / price.max()), alike=False)
+        return more
+
     def add(self, arm: int, n_b: int, mean: float, m2: float) -> None:
         """Add the number, the mean and the M2 of some losses, in place."""
         n_a, before = self.pulls.item(arm), self.mean.item(arm)
@@ -98,6 +108,7 @@ class Bandit:
 
     name: ClassVar[str]
     bounded: ClassVar[bool] = True
+    needs: ClassVar[str] = ""
     payoff: Kind = "auto"
     scaling: Scaling = "common"
     bounds: Range | None = None
@@ -120,9 +131,22 @@ class Bandit:
         return self.terms().group_in(unit)
 
     def start(self, plan: Plan) -> Lessons:
-        arms = len(plan.names)
+        arms, payoff = len(plan.names), payoff_of(plan, self.terms())
+        if self.needs:
+            self.known()
         none = np.zeros(arms)
-        return Lessons(payoff_of(plan, self.terms()), none, none, none, none, 0.0, arms)
+        return Lessons(payoff, none, none, none, none, 0.0, arms)
+
+    def known(self) -> float:
+        """Return what must be known of the losses; refuse a policy that was not given it."""
+        value = getattr(self, self.needs)
+        if value is None:
+            raise PlanError(
+                f"policy {self.name!r} needs {self.needs}, which must be known of the losses (the "
+                f"squares of the draws): give policy=cr.policies.{type(self).__name__}"
+                f"({self.needs}=...); policy='auto' needs nothing"
+            )
+        return float(value)
 
     def digest(
         self, plan: Plan, arm: int, draws: Draws, rng: np.random.Generator
@@ -145,7 +169,7 @@ class IndexBandit(Bandit, ABC):
     def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if state.unseen:
             return first_draw(ledger, pending)
-        return self.best(state)
+        return self.best(state.priced(ledger))
 
     def best(self, state: Lessons) -> int:
         """Return the arm with the largest upper bound, once every arm has a loss."""
@@ -233,7 +257,7 @@ class UCB1(ShortfallBandit):
 
     name: ClassVar[str] = "ucb1"
     scale: float = 2.0
-    time: Time = field(default="played", metadata={"later": True})
+    time: Time = "played"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -249,22 +273,26 @@ class UCB1(ShortfallBandit):
 class UCBV(ShortfallBandit):
     """UCB-V: a bound that narrows with the variance of the payoffs (Audibert et al. 2009).
 
-    The bound is mean + sqrt(2 v E/T) + 3 c E/T, E = zeta log t; with `cut` it is at most 1.
+    The bound is mean + sqrt(2 v E/T) + 3 c E/T, E = zeta log t; with `cut` it is at most 1. `time`
+    says what t is, as for UCB1.
     """
 
     name: ClassVar[str] = "ucb-v"
     zeta: float = 1.2
     c: float = 1.0
     cut: bool = False
+    time: Time = "played"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         positive("zeta", self.zeta)
         positive("c", self.c, zero=True)
+        choice("time", self.time, Time)
 
     def shortfall(self, state: Lessons) -> Floats:
         variance = state.m2 / state.pulls
-        score = ucb_v(state.mean, variance, state.pulls, math.log(state.total), self.zeta, self.c)
+        log_time = math.log(state.total + (self.time == "paper"))
+        score = ucb_v(state.mean, variance, state.pulls, log_time, self.zeta, self.c)
         return np.maximum(score, 0.0) if self.cut else score
 
 
@@ -339,10 +367,12 @@ class Thompson(Bandit):
         return {**moments_of(losses), "wins": wins}
 
     def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        if state.payoff.priced is not None and not ledger.fewest:
+            return first_draw(ledger, pending)  # the price of an arm is not known before
         # The share of losses has the mirrored posterior, and keeps its digits near zero.
         lost = state.pulls - state.wins
         draw = rng().beta(lost + self.beta, state.wins + self.alpha)
-        return smallest(state.payoff.factor * draw)
+        return smallest(state.priced(ledger).payoff.factor * draw)
 
 
 @dataclass(frozen=True)

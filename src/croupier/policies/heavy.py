@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -35,22 +35,29 @@ class SubgaussianUCB(ShortfallBandit):
     """UCB for losses with a known subgaussian coefficient `sigma`; no range needed.
 
     The bound is mean + sigma sqrt(2 alpha log t/T). A loss is the square of a draw (or what
-    `payoff` says), divided by the square of the range where `bounds` are known.
+    `payoff` says), divided by the square of the range where `bounds` are known. `sigma` has no
+    default: with one that is too small, the bound does not hold.
     """
 
     name: ClassVar[str] = "subgaussian-ucb"
     bounded: ClassVar[bool] = False
-    sigma: float = 0.5
+    needs: ClassVar[str] = "sigma"
+    sigma: float | None = None
     alpha: float = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("sigma", self.sigma)
+        if self.sigma is not None:
+            positive("sigma", self.sigma)
         positive("alpha", self.alpha)
 
     def shortfall(self, state: Lessons) -> Floats:
         log_time = math.log(state.total)
-        return subgaussian_ucb(state.mean, state.pulls, log_time, self.sigma, self.alpha)
+        return subgaussian_ucb(state.mean, state.pulls, log_time, self.known(), self.alpha)
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(sigma=0.5)
 
 
 class Kept:
@@ -95,17 +102,20 @@ class RobustUCB(Bandit):
     1 + eps, that is of the draw to the power 2 + 2 eps (for "median-of-means" and "catoni" the
     central moment will do), where `bounds` are known in units of the squared range. `mean` is
     "truncated", "median-of-means" or, with eps = 1, "catoni". All losses are kept.
+    `moment` has no default.
     """
 
     name: ClassVar[str] = "robust-ucb"
     bounded: ClassVar[bool] = False
-    moment: float = 1.0
+    needs: ClassVar[str] = "moment"
+    moment: float | None = None
     eps: float = 1.0
     mean: RobustMean = "truncated"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("moment", self.moment)
+        if self.moment is not None:
+            positive("moment", self.moment)
         if not 0 < positive("eps", self.eps) <= 1:
             raise PlanError(f"eps must lie in (0, 1], got {self.eps!r}")
         choice("mean", self.mean, RobustMean)
@@ -132,14 +142,15 @@ class RobustUCB(Bandit):
         return smallest(lessons.payoff.factor * scores)
 
     def _bound(self, losses: Floats, level: float) -> float:
-        width = robust_width(len(losses), level, self.moment, self.eps, self.mean)
+        moment = self.known()
+        width = robust_width(len(losses), level, moment, self.eps, self.mean)
         if math.isinf(width):
             return -math.inf
         if self.mean == "truncated":
-            return truncated_mean(losses, level, self.moment, self.eps) - width
+            return truncated_mean(losses, level, moment, self.eps) - width
         if self.mean == "median-of-means":
             return median_of_means(losses, level) - width
-        return catoni_mean(losses, level, self.moment) - width
+        return catoni_mean(losses, level, moment) - width
 
     def learn(  # type: ignore[override]
         self, state: _Memory, ledger: Ledger, arm: int, extra: Mapping[str, Any]
@@ -147,3 +158,7 @@ class RobustUCB(Bandit):
         kept = list(state.kept)
         kept[arm] = kept[arm].with_more(extra.get("losses", np.empty(0)))
         return _Memory(state.lessons.after(arm, extra), tuple(kept))
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(moment=1.0)

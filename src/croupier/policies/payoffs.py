@@ -114,6 +114,8 @@ class Payoff:
     the arms are all `alike`. Draws given as logs are divided by e^`top`, the largest that an arm
     may return: bounds (-inf, b) are those of draws in [0, e^b]. `limits` are the policy's own
     bounds, if a draw outside of them is an error; the bounds of an arm are checked with the arm.
+    `priced` is the plan if costs are times of whole calls: these say little about a draw in a call
+    of another size, so losses are those of variances, and decisions multiply them by fitted prices.
 
     >>> plan = Plan(names=("a", "b"), seed=7, bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> payoff = Payoff.of(plan, Terms())
@@ -135,6 +137,7 @@ class Payoff:
     alike: bool
     top: float | None = None
     limits: Range | None = None
+    priced: Plan | None = None
 
     @classmethod
     def of(cls, plan: Plan, terms: Terms) -> Payoff:
@@ -159,7 +162,11 @@ class Payoff:
             else:
                 width = highs - lows
         highest_cost = np.ones(arms)
-        if kind.startswith("cost") and plan.unit != "draws":
+        costs_count = kind.startswith("cost") and plan.unit != "draws"
+        priced = None
+        if costs_count and terms.bounded and plan.unit == "seconds" and plan.batch != "one":
+            priced, costs_count = plan, False
+        if costs_count:
             cost_bounds = _ranges(plan, terms.cost_bounds, plan.cost_bounds)
             if cost_bounds is None and terms.bounded:
                 raise PlanError(_missing(plan, plan.cost_bounds, "cost_bounds", "costs"))
@@ -187,6 +194,7 @@ class Payoff:
             alike,
             top,
             terms.bounds if bounded else None,
+            priced,
         )
 
     def losses(self, arm: int, draws: Draws) -> Floats:
@@ -212,7 +220,7 @@ class Payoff:
             x, d = _groups(values, 1.0 if draws.costs is None else draws.costs, _GROUP[self.kind])
             part = (x[:, 0] - x[:, 1]) / width
             loss = part * part
-            if self.kind == "variance":
+            if self.kind == "variance" or self.priced is not None:
                 price = 1.0
             elif self.kind == "cost-variance":
                 price = _mean_pair_cost(d) / self.highest_cost[arm]
@@ -299,7 +307,7 @@ def _missing(plan: Plan, known: tuple[Range | None, ...], which: str, what: str)
     shown = ", ".join(map(repr, without[:3])) + (", ..." if len(without) > 3 else "")
     example = plan.policy["name"]
     return (
-        f"policy {example!r} needs to know the range of the {what}, and {shown} has none: give "
-        f"cr.Arm(f, {which}=(low, high)) for every arm, or give the policy {which}=(low, high); "
-        "policy='auto' needs no range"
+        f"policy {example!r} needs to know the range of the {what}, which is missing for {shown}: "
+        f"give cr.Arm(f, {which}=(low, high)) for every arm, or give the policy "
+        f"{which}=(low, high); policy='auto' needs no range"
     )

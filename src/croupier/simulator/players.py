@@ -128,11 +128,16 @@ _PARAMETERS: Final[dict[type[Any], Callable[[Any, int], tuple[float, ...]]]] = {
     UCBV: lambda p, arms: (kinds.UCB_V, p.zeta, p.c, p.cut),
     KLUCB: lambda p, arms: (kinds.KL_UCB, p.f, 0, 0),
     MOSS: lambda p, arms: (kinds.MOSS, p.horizon or 0, arms, 0),
-    SubgaussianUCB: lambda p, arms: (kinds.SUBGAUSSIAN, p.sigma, p.alpha, 0),
+    SubgaussianUCB: lambda p, arms: (kinds.SUBGAUSSIAN, p.known(), p.alpha, 0),
 }
 
 
 def _parameters(problem: Problem, policy: Any) -> tuple[float, ...]:
+    if isinstance(policy, UCBV) and policy.time == "paper":
+        raise PlanError(
+            "the simulator plays policy 'ucb-v' with time='played' only; use cr.estimate with "
+            "batch='one' for time='paper'"
+        )
     return _PARAMETERS[type(policy)](policy, len(problem))
 
 
@@ -314,10 +319,10 @@ def _robust(problem: Problem, policy: RobustUCB) -> Kernel:
     from croupier.simulator.robust import play_robust
 
     rules, laws = _rules(problem, policy.terms()), _laws(problem)
-    kernel = _with_arms(play_robust, problem)
+    kernel, moment = _with_arms(play_robust, problem), policy.known()
 
     def play(call: KernelCall) -> None:
-        kernel(policy.mean, policy.moment, policy.eps, rules, laws, *call)
+        kernel(policy.mean, moment, policy.eps, rules, laws, *call)
 
     return play
 

@@ -3,7 +3,7 @@
 Neufeld et al. (ICML 2014), theorem 2: feed a bandit the payoff -Y^2 of every draw and it allocates
 draws with a regret, in n^2 (MSE - V*/n), that equals its own; feed an allocation sqrt(-reward) in
 place of draws and it is a bandit. So any bandit of any library can drive `estimate`. Where draws
-have costs, the payoff is that of the paper's section 4, minus cost times variance.
+have costs, the payoff is that of the paper's section 5, minus cost times variance.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def cost_regret(budget: float, counts: ArrayLike, variances: ArrayLike, costs: A
 
     `counts` are the draws that were finished when t was spent, N their sum, `costs` the mean
     costs per draw delta_k. The mean over runs estimates R(A, t) = t^2 (L(A, t) - min_k L_k(t))
-    of the paper's section 4, with L_k(t) ~ delta_k V_k / t. It is exact where N is fixed, as with
+    of the paper's section 5, with L_k(t) ~ delta_k V_k / t. It is exact where N is fixed, as with
     equal costs (then it is `regret_from_counts`), and where neither N nor the choices depend on
     the values; elsewhere, and where costs go with values, an approximation.
 
@@ -92,7 +92,7 @@ class DefinedRegret(NamedTuple):
 def regret_from_errors(
     budgets: ArrayLike, estimates: ArrayLike, alone: ArrayLike, mean: ArrayLike
 ) -> DefinedRegret:
-    """Return R(A, t) = t^2 (L(A, t) - min_k L_k(t)) from squared errors: the paper's section 4.
+    """Return R(A, t) = t^2 (L(A, t) - min_k L_k(t)) from squared errors: the paper's section 5.
 
     Args:
         budgets: The budgets t.

@@ -155,5 +155,5 @@ def test_without_matplotlib_the_picture_says_how_to_get_it(
     measured: Figure1, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "croupier\[plot\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[plot\]"'):
         measured.plot()

@@ -16,8 +16,12 @@ from croupier.policies.payoffs import Payoff, Terms
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore::croupier.CroupierWarning")
 
-INDEX = [UCB1(), UCBV(), KLUCB(), MOSS(), Tightest(), SubgaussianUCB()]
-ALL = [*INDEX, Thompson(), *(RobustUCB(mean=m) for m in ("truncated", "median-of-means"))]
+INDEX = [UCB1(), UCBV(), KLUCB(), MOSS(), Tightest(), SubgaussianUCB(sigma=0.5)]
+ALL = [
+    *INDEX,
+    Thompson(),
+    *(RobustUCB(moment=1.0, mean=m) for m in ("truncated", "median-of-means")),
+]
 
 every = pytest.mark.parametrize("policy", ALL, ids=lambda p: f"{p.name} {getattr(p, 'mean', '')}")
 
@@ -127,11 +131,26 @@ def test_parameters_that_cannot_be_are_refused(make: Any, message: str) -> None:
         make()
 
 
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("robust-ucb", r"needs moment, .* policy=cr\.policies\.RobustUCB\(moment=\.\.\.\)"),
+        ("subgaussian-ucb", r"needs sigma, .* policy=cr\.policies\.SubgaussianUCB\(sigma=\.\.\.\)"),
+    ],
+)
+def test_what_must_be_known_of_the_losses_is_never_assumed(name: str, way_out: str) -> None:
+    arms = {"a": coin(0.9), "b": coin(0.3)}
+    with pytest.raises(cr.PlanError, match=way_out):
+        cr.estimate(arms, draws=100, policy=name, rng=7)
+    with pytest.raises(cr.PlanError, match=way_out):
+        cr.simulate(cr.simulator.scaled_bernoulli([0.08, 0.18]), name, 2, 100, rng=7)
+
+
 def test_subgaussian_with_the_coefficient_of_unit_losses_is_ucb1() -> None:
     arms = {"a": coin(0.9), "b": coin(0.3)}
     runs = [
         cr.estimate(arms, draws=3000, policy=policy, rng=7).history
-        for policy in (UCB1(), SubgaussianUCB())
+        for policy in (UCB1(), SubgaussianUCB(sigma=0.5))
     ]
     assert np.array_equal(runs[0].arm, runs[1].arm)
 
@@ -180,3 +199,54 @@ def test_what_is_kept_is_not_changed_by_what_comes_later() -> None:
     assert first.values.tolist() == [1.0, 2.0]
     assert second.values.tolist() == [1.0, 2.0, 3.0]
     assert other.values.tolist() == [1.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("time", ["played", "paper"])
+def test_ucb_v_plays_algorithm_1_of_the_paper_with_its_time(time: Any) -> None:
+    """A plain loop: every arm once, then the largest bound; t is the round to be played."""
+    rng = np.random.default_rng(7)
+    tapes = 0.5 + np.array([[0.5], [0.4], [0.45]]) * (2 * rng.random((3, 3000)) - 1)
+    table = cr.Allocator(
+        ["a", "b", "c"], rng=7, policy=cr.policies.UCBV(bounds=(0, 1), time=time), batch="one"
+    )
+    payoffs: list[list[float]] = [[], [], []]
+    for t in range(1, 1001):
+        if t <= 3:
+            arm = t - 1
+        else:
+            level = 1.2 * np.log(t if time == "paper" else t - 1)
+            bounds = [
+                np.mean(x) + np.sqrt(2 * np.var(x) * level / len(x)) + 3 * level / len(x)
+                for x in payoffs
+            ]
+            arm = int(np.argmax(bounds))
+        batch = table.ask()
+        assert batch is not None
+        assert (batch.arm, batch.size) == ("abc"[arm], 1), t
+        draw = tapes[arm, len(payoffs[arm])]
+        payoffs[arm].append(1 - draw**2)
+        table.tell(batch, [draw])
+
+
+def test_the_simulator_refuses_the_time_that_it_does_not_play() -> None:
+    problem = cr.simulator.uniform([0.02, 0.03])
+    with pytest.raises(cr.PlanError, match="time='played' only"):
+        cr.simulate(problem, cr.policies.UCBV(bounds=(0, 1), time="paper"), 4, 100, rng=1)
+
+
+@pytest.mark.parametrize("policy", [Thompson(bounds=(0, 1)), KLUCB(bounds=(0, 1))])
+@pytest.mark.parametrize("first", ["poor", "good"])
+def test_seconds_and_growing_batches_do_not_lock_in_to_a_poor_arm(
+    clock: Any, policy: Any, first: str
+) -> None:
+    """A draw costs a thousand times more in the first calls than in later ones."""
+    arms = {
+        "poor": clock.timed(coin(1.0).draw, 1e-3, 1e-6),
+        "good": clock.timed(coin(0.1).draw, 1e-3, 1e-6),
+    }
+    order = sorted(arms, key=lambda name: name != first)
+    for seed in range(5):
+        result = cr.estimate(
+            {name: arms[name] for name in order}, seconds=0.5, policy=policy, rng=seed
+        )
+        assert result.arms["good"].share > 0.8

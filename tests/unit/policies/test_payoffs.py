@@ -50,8 +50,14 @@ def test_pairs_and_triples_are_weighted_by_their_costs() -> None:
     assert own.factor == pytest.approx([(2 / 3) ** 2 * 0.4, 1.0])
 
 
+def test_the_seconds_of_a_growing_batch_are_priced_by_decisions_not_by_losses() -> None:
+    plan = plan_of(unit="seconds")  # no cost_bounds: they are not needed
+    losses = Payoff.of(plan, Terms()).losses(1, Draws(np.array([0.0, 3.0]), 1.0))
+    assert losses.tolist() == [1.0]
+
+
 def test_measured_seconds_are_one_cost_for_all_draws_of_a_batch() -> None:
-    plan = plan_of(unit="seconds", cost_bounds=((0.0, 2.0),) * 2)
+    plan = plan_of(unit="seconds", batch="one", cost_bounds=((0.0, 2.0),) * 2)
     losses = Payoff.of(plan, Terms()).losses(1, Draws(np.array([0.0, 3.0]), 1.0))
     assert losses.tolist() == [0.5]
 
@@ -71,7 +77,7 @@ def test_raw_payoffs_have_the_mean_that_the_paper_says() -> None:
 @pytest.mark.parametrize("policy", [UCB1(), KLUCB(), Thompson()])
 def test_without_a_range_the_error_says_how_to_give_one(policy: Any) -> None:
     arms = {"a": lambda rng, n: rng.random(n), "b": cr.Arm(lambda rng, n: rng.random(n))}
-    with pytest.raises(cr.PlanError, match=r"'a', 'b' has none.*bounds=\(low, high\)"):
+    with pytest.raises(cr.PlanError, match=r"missing for 'a', 'b'.*bounds=\(low, high\)"):
         cr.estimate(arms, draws=10, policy=policy)
 
 
