@@ -85,6 +85,7 @@ _options = cache(get_args)
 #: What other libraries call our arguments.
 _ELSEWHERE = {
     "seed": "rng", "random_state": "rng", "n": "draws", "samples": "draws", "n_samples": "draws",
+    "neval": "draws", "maxeval": "draws", "max_evals": "draws", "limit": "draws",
     "time": "seconds", "budget": "seconds", "n_jobs": "workers", "processes": "workers",
     "tol": "rtol", "epsrel": "rtol", "epsabs": "atol", "level": "confidence",
 }  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 import croupier as cr
 """
 
-LINE = 'need numba: pip install "croupier[compiled]"'
+LINE = 'need numba: pip install ".[compiled]"'
 
 RUN = """
 arms = {"rough": lambda rng, size: rng.normal(1, 1, size),

@@ -14,7 +14,7 @@ from croupier.checks import Range, positive, range_of, unique_names
 from croupier.data.draws import Draws
 from croupier.errors import PlanError
 
-__all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "scalar"]
+__all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "copied", "scalar"]
 
 #: The flags of functions whose body does not run when they are called.
 _NOT_AT_ONCE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -125,7 +125,7 @@ class _OneAtATime:
         return getattr(self.function, "__name__", "<lambda>")
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
-        draws = [_copied(self.function(rng)) for _ in range(size)]
+        draws = [copied(self.function(rng)) for _ in range(size)]
         if isinstance(draws[0], Draws):
             values, costs, logs = (
                 None if getattr(draws[0], part) is None else [getattr(d, part) for d in draws]
@@ -135,20 +135,20 @@ class _OneAtATime:
         return draws
 
 
-def _copied(draw: Any) -> Any:
+def copied(draw: Any) -> Any:
     """Return a draw that does not change when its function writes to the same buffer again."""
     if isinstance(draw, Draws):
-        return Draws(_copied(draw.values), _copied(draw.costs), log_values=_copied(draw.log_values))
+        return Draws(copied(draw.values), copied(draw.costs), log_values=copied(draw.log_values))
     return draw.copy() if isinstance(draw, np.ndarray) else draw
 
 
 def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
-    """Return named arms from what `estimate` accepts: a mapping, or a sequence of named arms.
+    """Return named arms from what `estimate` accepts: a mapping, or a sequence of arms.
 
     >>> def naive(rng, size):
     ...     return rng.random(size)
-    >>> [arm.name for arm in as_arms([naive])]
-    ['naive']
+    >>> [arm.name for arm in as_arms([naive, lambda rng, size: rng.random(size)])]
+    ['naive', 'arm 2']
     """
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
@@ -156,11 +156,9 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
         way = ""
         if isinstance(arms, Arm) or callable(arms):
             way = "; for one arm give a list of one: [arm]"
-            if getattr(arms, "__name__", "") == "<lambda>":
-                way = "; for one arm give {'name': arm}, because a lambda has no name"
         raise PlanError(f"arms must be a mapping name -> arm or a list of arms, got {arms!r}{way}")
     else:
-        pairs = [(_name_of(arm), arm) for arm in arms]
+        pairs = [(_name_of(arm, number), arm) for number, arm in enumerate(arms, 1)]
     if not pairs:
         raise PlanError("there are no arms: give at least one, such as {'naive': naive}")
     unique_names([name for name, _ in pairs])
@@ -178,14 +176,11 @@ def _named(name: Any, arm: Any) -> Arm:
     return Arm(arm, name=name, version=version if isinstance(version, str) else None)
 
 
-def _name_of(arm: Any) -> str:
-    name = getattr(arm, "name", None) or getattr(arm, "__name__", "<lambda>")
-    if name == "<lambda>":
-        raise PlanError(
-            f"an arm in a sequence needs a name, {arm!r} has none: "
-            "use cr.Arm(f, name='...') or a mapping {'...': f}"
-        )
-    return str(name)
+def _name_of(arm: Any, number: int) -> str:
+    """Return the name of an arm in a list: its own, its function's, or "arm 3" for a lambda."""
+    draw = arm.draw if isinstance(arm, Arm) else arm
+    name = getattr(arm, "name", None) or getattr(draw, "__name__", "<lambda>")
+    return f"arm {number}" if name == "<lambda>" else str(name)
 
 
 def _check_callable(name: str | None, draw: Any, guided: bool) -> None:

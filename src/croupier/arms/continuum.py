@@ -89,7 +89,7 @@ class Continuum(Mapping[str, Arm]):
 
 def continuum(
     draw: Callable[..., Any],
-    *,
+    *unnamed: Any,
     levels: int | None = None,
     check: bool = True,
     **box: tuple[float, float] | range,
@@ -120,6 +120,11 @@ def continuum(
     """
     if not callable(draw):
         raise PlanError(f"draw must be a function (rng, size, parameters), got {draw!r}")
+    if unnamed:
+        raise PlanError(
+            "give the range of every parameter by the name that it has in draw, such as "
+            f"continuum(draw, drift=(0, 2)), got {unnamed[0]!r} without a name"
+        )
     if not 1 <= len(box) <= len(_LEVELS):
         raise PlanError(
             f"give one to {len(_LEVELS)} parameters with their ranges, such as drift=(0, 2), "
@@ -182,9 +187,11 @@ def _check(made: Continuum) -> None:
     """Refuse a draw that is not finite in a corner, and warn of a parameter without any effect."""
     low = made.points[0]
     start = _tried(made, low)
+    # Equal draws say nothing: payoffs that are rare are all 0, whatever the parameters.
+    telling = bool(np.any(start != start[:1]))
     for k, name in enumerate(made.box):
         corner = tuple(made.points[-1][j] if j == k else value for j, value in enumerate(low))
-        if np.array_equal(_tried(made, corner), start):
+        if np.array_equal(_tried(made, corner), start) and telling:
             warnings.warn(
                 f"draw does not seem to depend on {name}: {_TRIED} draws at "
                 f"{_name(made.box, low)} and at {_name(made.box, corner)} are equal",

@@ -73,9 +73,11 @@ class ArmBooks:
         if (scalar, size) != (outcome.scalar, outcome.origin.size):
             before = "a number" if scalar else f"{size} components"
             now = "a number" if outcome.scalar else f"{outcome.origin.size} components"
+            way = "every arm must estimate the same quantities"
+            if size == outcome.origin.size:
+                way += "; let every arm return the shape (size,), as values[:, 0] has, or (size, 1)"
             raise ArmError(
-                f"the draws are {now} each, but earlier draws were {before} each: every arm must "
-                "estimate the same quantities",
+                f"the draws are {now} each, but earlier draws were {before} each: {way}",
                 arm=outcome.arm,
                 ticket=outcome.ticket,
                 value=outcome.origin.shape,

@@ -67,10 +67,15 @@ def test_two_arms_of_one_name_are_refused() -> None:
         cr.estimate([naive, better, cr.Arm(better, name="naive")], draws=10)
 
 
-@pytest.mark.parametrize("nameless", [lambda rng, size: rng.random(size), cr.Arm(lambda r, s: 0)])
-def test_an_arm_in_a_sequence_needs_a_name(nameless: Any) -> None:
-    with pytest.raises(cr.PlanError, match=r"needs a name.*cr\.Arm\(f, name='\.\.\.'\)"):
-        cr.estimate([nameless], draws=10)
+def test_an_arm_in_a_list_has_the_name_of_its_function_or_a_number() -> None:
+    named = cr.Arm(functools.partial(naive), name="mine")
+    arms = [naive, lambda rng, size: rng.random(size), cr.Arm(better, bounds=(0, 1)), named]
+    assert [arm.name for arm in as_arms(arms)] == ["naive", "arm 2", "better", "mine"]
+
+
+def test_numbers_in_a_list_are_not_arms() -> None:
+    with pytest.raises(cr.PlanError, match="arm 'arm 1' is not callable"):
+        as_arms([np.zeros(3), naive])
 
 
 @pytest.mark.parametrize("name", [3, None, ("a", "b")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,19 @@ def test_what_does_not_fit_the_function_is_named_with_the_way_out() -> None:
         cr.continuum(tilted, tilt=(0, 0.5), draws=1000)  # type: ignore[arg-type]
     with pytest.raises(cr.ArmError, match=r"arm 'tilt=1': raised ZeroDivisionError.*corner"):
         cr.continuum(tilted, tilt=(0, 1))
+
+
+def test_rare_payoffs_at_the_corners_do_not_say_that_a_parameter_has_no_effect() -> None:
+    def rare(rng, size, scale):
+        z = rng.standard_normal(size) * scale
+        weight = scale * np.exp(-z * z / 2 * (1 - 1 / scale**2))
+        return (z > 5) * weight
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(cr.continuum(rare, scale=(0.9, 1.5))) == 65
+
+
+def test_a_range_without_a_name_is_told_how_to_name_it() -> None:
+    with pytest.raises(cr.PlanError, match=r"continuum\(draw, drift=\(0, 2\)\), got \[\(0, 1\)\]"):
+        cr.continuum(lambda rng, size, x: rng.random(size), [(0, 1)])
