@@ -36,8 +36,10 @@ _ONE_DRAW = 0.05
 _HEAVY = 0.5
 _Z = 1.645
 
-#: An arm that is this many times more efficient than the leading one should have led.
+#: An arm that is this many times more efficient than the leading one should have led, in a run
+#: that spent this many times the price of its first draws.
 _MISALLOCATED = 3.0
+_DECIDED = 100
 
 #: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
 _NOTICEABLE = 0.3
@@ -165,10 +167,15 @@ def warnings_of(
 
 
 def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
-    """Warn if another arm, whose variance is known, is far more efficient than the leading one."""
+    """Warn if another arm, whose variance is known, is far more efficient than the leading one.
+
+    There must have been enough decisions: first draws are not decided on.
+    """
+    if ledger.spent < _DECIDED * max(plan.first, plan.opening) * ledger.price.sum():
+        return []
     V = ledger.variance @ objective_weights(plan, ledger, ledger.variance)
     known = (V > 0) & (ledger.df.min(axis=1) >= FEW)
-    most = int(ledger.cost.argmax())
+    most = ledger.leader
     if not known[most]:
         return []
     loss = np.where(known, ledger.price * V, np.inf)
