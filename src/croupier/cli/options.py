@@ -97,7 +97,7 @@ def run_options(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
     options = dict(problem.options)
     for name in _FILES:
         if name in options:
-            if not isinstance(options[name], str):
+            if not isinstance(options[name], str) or "\0" in options[name]:
                 raise PlanError(f"[run]: {name} must be a path, got {options[name]!r}")
             options[name] = Path(os.path.abspath(problem.folder / options[name]))
     options = without_replaced(

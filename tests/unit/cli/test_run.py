@@ -286,6 +286,22 @@ def test_an_integrand_is_integrated_over_bounds_or_over_a_law(tmp_path: Path) ->
         ("[arms.x]\npython = 'math:pi'", "[arms.x]: arm 'x' is not callable"),
         ("[run]\nsecond = 1\n[arms.x]\npython = 'a:b'", "did you mean 'seconds'?"),
         ("[strata.x]\npython = 'numpy:add'", "has no weight"),
+        ("[run]\ncombine = [1]\n[arms.x]\npython = 'numpy:add'", "unknown combiner [1]"),
+        ("[run]\nanytime = 'x'\n[arms.x]\npython = 'numpy:add'", "anytime must be True or False"),
+        ('[run]\nreport = "\\u0000"\n[arms.x]\npython = "numpy:add"', "report must be a path"),
+        ("[run]\npolicy = 'x'\n[integrate]\npython = 'math:exp'\nover = [0, 1]", "'policy'"),
+        (
+            "[run]\nnames = ['a']\n[integrate]\npython = 'math:exp'\nover = [0, 1]\nnames = ['b']",
+            "[integrate] and [run] both have names",
+        ),
+        ("[arms.x]\ncommand = 'p {size} {seed}'\nfolder = 5", "[arms.x]: folder must be a path"),
+        ("[probability]\npython = 'math:exp'\nover = 2\ngradient = 5", "5 is not a reference"),
+        ("[probability]\npython = 'numpy:sum'\nover = 2\nstarts = 'x'", "starts must be points (k"),
+        ("[probability]\npython = 'math:exp'\nover = 99999999999999999999", "fits into memory"),
+        (
+            "[probability]\npython = 'math:exp'\nover = [{name = 'norm', loc = 'x'}]",
+            "the distribution 'norm' in over: loc must be a finite number, got 'x'",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_in_one_line(
