@@ -246,3 +246,12 @@ def test_controlled_draws_of_the_wrong_form_are_refused(
 ) -> None:
     with pytest.raises(cr.CroupierError, match=message):
         cr.estimate([cr.arms.controlled(draw, means)], draws=100, rng=7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_difference_that_falls_just_as_fast_as_its_cost_grows_is_refused(seed: int) -> None:
+    def as_fast(rng: np.random.Generator, size: int, level: int) -> Any:
+        return rng.standard_normal(size) * 2.0 ** (-level / 2)
+
+    with pytest.raises(cr.PlanError, match=r"needs a faster fall; .*a larger pilot"):
+        arms.debiased(as_fast, seed=seed)
