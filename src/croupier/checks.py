@@ -43,7 +43,10 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
         or not isinstance(value, tuple | Sequence)
         or not all(isinstance(one, str) for one in value)
     ):
-        raise PlanError(f"{name} must be a sequence of strings, got {value!r}")
+        way = ""
+        if isinstance(value, Sequence) and any(map(callable, value)):
+            way = "; functions are drawn from by cr.estimate, and here the names of arms are enough"
+        raise PlanError(f"{name} must be a sequence of strings, got {value!r}{way}")
     if not value:
         raise PlanError("there are no arms: give at least one")
     unique_names(value)
