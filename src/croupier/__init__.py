@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         PlanError,
         StoreError,
+        UnknownArgumentError,
     )
     from croupier.estimates.guaranteed import Guaranteed
     from croupier.integration.one_integrand import integrate
@@ -67,6 +68,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Table",
+    "UnknownArgumentError",
     "__version__",
     "arms",
     "continuum",
@@ -103,6 +105,7 @@ _HOMES = {
         "MissingExtraError",
         "PlanError",
         "StoreError",
+        "UnknownArgumentError",
     ),
     "estimates.guaranteed": ("Guaranteed",),
     "integration.one_integrand": ("integrate",),

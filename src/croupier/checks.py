@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeAlias, TypeVar, get_args
 
-from croupier.errors import PlanError
+from croupier.errors import PlanError, UnknownArgumentError
 
 __all__ = [
     "Range",
@@ -43,7 +43,10 @@ def names_of(name: str, value: object) -> tuple[str, ...]:
         or not isinstance(value, tuple | Sequence)
         or not all(isinstance(one, str) for one in value)
     ):
-        raise PlanError(f"{name} must be a sequence of strings, got {value!r}")
+        way = ""
+        if isinstance(value, Sequence) and any(map(callable, value)):
+            way = "; functions are drawn from by cr.estimate, and here the names of arms are enough"
+        raise PlanError(f"{name} must be a sequence of strings, got {value!r}{way}")
     if not value:
         raise PlanError("there are no arms: give at least one")
     unique_names(value)
@@ -96,7 +99,8 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
 
     >>> known_settings("evidence", ["draw"], ["draws", "cost"])
     Traceback (most recent call last):
-    TypeError: evidence() got an unexpected keyword argument 'draw': did you mean 'draws'?
+    croupier.errors.UnknownArgumentError: evidence() got an unexpected keyword
+    argument 'draw': did you mean 'draws'?
     """
     for name in given:
         if name not in known:
@@ -105,7 +109,9 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
             usual = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
             like = usual or get_close_matches(name, known, n=1)
             hint = f": did you mean {like[0]!r}?" if like else ""
-            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+            raise UnknownArgumentError(
+                f"{function}() got an unexpected keyword argument {name!r}{hint}"
+            )
 
 
 def arguments_suggested(
@@ -117,7 +123,8 @@ def arguments_suggested(
     ... def estimate(arms, *, draws=None, rng=None): ...
     >>> estimate([], seed=3)
     Traceback (most recent call last):
-    TypeError: estimate() got an unexpected keyword argument 'seed': did you mean 'rng'?
+    croupier.errors.UnknownArgumentError: estimate() got an unexpected keyword
+    argument 'seed': did you mean 'rng'?
     """
     name, code = function.__name__, function.__code__
     positional = code.co_argcount

@@ -14,6 +14,7 @@ __all__ = [
     "MissingExtraError",
     "PlanError",
     "StoreError",
+    "UnknownArgumentError",
     "callers_level",
     "text_of",
 ]
@@ -25,6 +26,10 @@ class CroupierError(Exception):
 
 class PlanError(CroupierError, ValueError):
     """An argument that cannot be used: a budget, a policy, a name, a ticket."""
+
+
+class UnknownArgumentError(CroupierError, TypeError):
+    """A keyword that a function does not know."""
 
 
 class ArmError(CroupierError):

@@ -254,3 +254,15 @@ def gammas_by_finite_differences(rng):
         return (np.maximum(z + 1e-4, 0) - np.maximum(z - 1e-4, 0)) / 2e-4
 
     return cr.estimate([differences, controlled], draws=20_000, rng=rng)
+
+
+@row(2 * stats.norm.cdf(0.1) - 1, best="controlled", within=0.01)
+def a_call_option_with_the_stock_as_control(rng):
+    def call(rng, size):
+        stock = np.exp(0.2 * rng.standard_normal(size) - 0.02)
+        return np.maximum(stock - 1, 0), stock
+
+    def plain(rng, size):
+        return call(rng, size)[0]
+
+    return cr.estimate([plain, cr.arms.controlled(call, 1.0)], draws=200_000, rng=rng)

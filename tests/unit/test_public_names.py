@@ -19,6 +19,7 @@ PUBLIC = {
     "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "continuum",
     "estimate", "evidence", "importance", "integrate", "merge", "open_run", "play", "policies",
     "probability", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
+    "UnknownArgumentError",
 }  # fmt: skip
 
 HEAVY = ["scipy", "numba", "pandas", "xarray", "matplotlib", "rich", "typer", "IPython",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from croupier.arms.antithetic_pairs import antithetic
     from croupier.arms.conditional_means import conditional
     from croupier.arms.controlled_blocks import control_variate
+    from croupier.arms.controlled_draws import controlled
     from croupier.arms.debiased_sums import debiased
     from croupier.arms.latin_hypercubes import latin_hypercube
     from croupier.arms.multilevel_sums import multilevel
@@ -31,6 +32,7 @@ __all__ = [
     "as_arms",
     "conditional",
     "control_variate",
+    "controlled",
     "debiased",
     "importance",
     "latin_hypercube",

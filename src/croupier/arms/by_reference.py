@@ -23,7 +23,7 @@ def load_reference(reference: str, folder: str | os.PathLike[str] = ".") -> Any:
     >>> load_reference("math:sqrt")(4.0)
     2.0
     """
-    place, colon, name = reference.rpartition(":")
+    place, colon, name = reference.rpartition(":") if isinstance(reference, str) else ("",) * 3
     if not (colon and place and name):
         raise PlanError(
             f"{reference!r} is not a reference to Python code: write module:name, or file.py:name"

@@ -17,7 +17,7 @@ from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.errors import PlanError
 
-__all__ = ["control_variate"]
+__all__ = ["control_variate", "solved"]
 
 #: A singular set of controls must not stop the fit.
 _RIDGE: Final = 1e-10
@@ -60,11 +60,14 @@ def _coefficients(y: Floats, h: Floats) -> Floats:
     """Return the coefficients of a regression of y (sets, n) on h (sets, n, k), in each set."""
     h = h - h.mean(axis=1, keepdims=True)
     cross = np.einsum("spk,sp->sk", h, y - y.mean(axis=1, keepdims=True))
-    square = np.einsum("spk,spl->skl", h, h)
-    k = h.shape[2]
-    trace = np.trace(square, axis1=1, axis2=2)[:, None, None] + 1e-300
-    square = square + _RIDGE * trace * np.eye(k)
-    return np.asarray(np.linalg.solve(square, cross[..., None])[..., 0])
+    return solved(np.einsum("spk,spl->skl", h, h), cross[..., None])[..., 0]
+
+
+def solved(square: Floats, cross: Floats) -> Floats:
+    """Return the coefficients (..., k, d) from sums of products h h' and h y'."""
+    trace = np.trace(square, axis1=-2, axis2=-1)[..., None, None] + 1e-300
+    square = square + _RIDGE * trace * np.eye(square.shape[-1])
+    return np.asarray(np.linalg.solve(square, cross))
 
 
 def control_variate(

@@ -96,17 +96,18 @@ def debiased(
         name: The name of the arm.
 
     The variance of a difference must fall faster than its cost grows; otherwise no law gives a
-    finite variance at a finite cost, and an error says so.
+    finite variance at a finite cost. An error says so if the pilot does not see a faster fall by
+    two standard errors.
     """
     choice("estimator", estimator, Estimator)
     levels = Levels(difference, costs_of(cost), name)
     found = pilot_of(levels, _SEEN, pilot, seed)
-    beta, gamma = found.rates()
-    if beta <= gamma:
+    beta, gamma, error = found.rates()
+    if beta - 2 * error <= gamma:
         raise PlanError(
-            f"the second moment of a difference falls by 2^-{beta:.2f} per level, and its cost "
-            f"grows by 2^{gamma:.2f}: a debiased arm needs a faster fall; use a better coupling, "
-            "or cr.arms.multilevel with a finest level"
+            f"the second moment of a difference falls by 2^-{beta:.2f} per level (± {error:.2f}), "
+            f"and its cost grows by 2^{gamma:.2f}: a debiased arm needs a faster fall; use a "
+            "better coupling or a larger pilot, or cr.arms.multilevel with a finest level"
         )
     ratio = 2 ** (-(beta + gamma) / 2)
     weight = np.sqrt(found.second / found.cost)

@@ -58,18 +58,24 @@ class Levels:
 
 
 class Pilot(NamedTuple):
-    """Second moments, variances and costs of the first levels."""
+    """Second moments, their relative errors, variances and costs of the first levels."""
 
     second: Floats
+    unsure: Floats
     variance: Floats
     cost: Floats
 
-    def rates(self) -> tuple[float, float]:
-        """Return beta and gamma: second moments fall like 2^-beta l, costs grow like 2^gamma l."""
+    def rates(self) -> tuple[float, float, float]:
+        """Return beta, gamma and the standard error of beta.
+
+        Second moments fall like 2^-beta l, costs grow like 2^gamma l.
+        """
         level = np.arange(1, len(self.second))
         moments = np.log2(np.maximum(self.second[1:], 1e-300))
         beta = -float(np.polyfit(level, moments, 1)[0])
-        return beta, float(np.polyfit(level, np.log2(self.cost[1:]), 1)[0])
+        lever = (level - level.mean()) / np.square(level - level.mean()).sum()
+        error = float(np.linalg.norm(lever * self.unsure[1:] / np.log(2)))
+        return beta, float(np.polyfit(level, np.log2(self.cost[1:]), 1)[0]), error
 
 
 def pilot_of(levels: Levels, count: int, draws: int, seed: int) -> Pilot:
@@ -81,8 +87,11 @@ def pilot_of(levels: Levels, count: int, draws: int, seed: int) -> Pilot:
     rng, size = np.random.default_rng(seed), count_of("pilot", draws)
     values = [levels.draw(rng, size, level) for level in range(count)]
     costs = np.array([positive(f"the cost of level {k}", levels.cost(k)) for k in range(count)])
+    second = np.array([np.square(each).mean() for each in values])
+    spread = np.array([np.square(each).std() for each in values])
     return Pilot(
-        np.array([np.square(each).mean() for each in values]),
+        second,
+        spread / np.maximum(second, 1e-300) / np.sqrt(size),
         np.array([each.var() for each in values]),
         costs,
     )

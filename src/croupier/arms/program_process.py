@@ -174,7 +174,9 @@ class _Deadline:
     """Calls a function if a block takes longer than `seconds`."""
 
     def __init__(self, seconds: float | None, late: Callable[[], None]) -> None:
-        self._timer = None if seconds is None else threading.Timer(seconds, late)
+        self._timer = (
+            None if seconds is None else threading.Timer(min(seconds, threading.TIMEOUT_MAX), late)
+        )
         if self._timer is not None:
             self._timer.daemon = True
 

@@ -18,6 +18,7 @@ READY_MADE: Final[dict[str, str]] = {
     "plain": "croupier.arms.plain_draws",
     "antithetic": "croupier.arms.antithetic_pairs",
     "control_variate": "croupier.arms.controlled_blocks",
+    "controlled": "croupier.arms.controlled_draws",
     "stratified": "croupier.arms.stratified_cells",
     "latin_hypercube": "croupier.arms.latin_hypercubes",
     "randomised_net": "croupier.arms.randomised_nets",

@@ -57,7 +57,8 @@ def ask(
 
     The first ask makes the store and needs the names of the arms. Give --draws or --cost, the
     whole budget, with every ask. A line is "ticket size seed arm"; a batch of more than 10,000
-    draws has several lines, and their values are told together, in this order. Draw `size` values
+    draws has several lines, and their values are told together, in this order. The first batches
+    are a hundredth of --draws, unless --batch says more. Draw `size` values
     from `seed`, and tell them. Exit code 4: wait, and tell an older ticket first. Exit code 5: the
     budget is used up.
 
@@ -69,6 +70,8 @@ def ask(
     croupier ask run.db --lost
     """
     with errors_in_one_line():
+        if batch is None and draws is not None and draws >= 200 and not path.exists():
+            batch = str(count_of("draws", draws) // 100)  # an ask and a tell take a second of CPU
         first = {
             "rng": seed, "policy": policy, "combine": combine, "width": width, "log": log or None,
             "anytime": anytime or None, "batch": int(batch) if batch and batch.isdigit() else batch,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -62,6 +63,8 @@ def init(
 
     croupier init my-problem && croupier run my-problem/arms.toml
     """
+    from croupier.views.write_file import replace_file
+
     console = Console(highlight=False)
     with errors_in_one_line():
         files = {folder / "arms.toml": SAMPLE, folder / "arms.py": SAMPLE_PYTHON}
@@ -71,7 +74,7 @@ def init(
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for path, text in files.items():
-                path.write_text(text, encoding="utf-8")
+                replace_file(Path(os.path.realpath(path)), text.encode())
         except OSError as error:
             raise CroupierError(f"cannot write {folder}: {error.strerror or error}") from error
         for path in files:

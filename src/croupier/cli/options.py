@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
@@ -96,9 +97,9 @@ def run_options(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
     options = dict(problem.options)
     for name in _FILES:
         if name in options:
-            if not isinstance(options[name], str):
+            if not isinstance(options[name], str) or "\0" in options[name]:
                 raise PlanError(f"[run]: {name} must be a path, got {options[name]!r}")
-            options[name] = problem.folder / options[name]
+            options[name] = Path(os.path.abspath(problem.folder / options[name]))
     options = without_replaced(
         options, {name: value for name, value in given.items() if value is not None}
     )

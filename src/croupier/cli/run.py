@@ -14,6 +14,7 @@ from rich.console import Console
 from croupier.cli import options as opt
 from croupier.cli.terminal import (
     NOT_PRECISE,
+    check_page,
     errors_in_one_line,
     print_answer,
     signals_interrupt,
@@ -151,6 +152,8 @@ def play_and_print(
     """Make a run, print its result, and leave the exit code of how it ended."""
     chosen = opt.run_options(problem, given)
     report, store = chosen.pop("report", None), chosen.get("store")
+    if report is not None:
+        check_page(report, store)
     if quiet or as_json:
         chosen["progress"] = False
     with warnings.catch_warnings(), signals_interrupt():

@@ -30,6 +30,7 @@ __all__ = [
     "NOT_PRECISE",
     "WAIT",
     "bar_or_lines",
+    "check_page",
     "errors_in_one_line",
     "print_answer",
     "print_result",
@@ -162,6 +163,18 @@ def write_picture(console: Console, result: Plotted, path: Path) -> None:
     except OSError as error:
         raise CroupierError(str(error)) from error
     console.print(f"\nPicture: {path}", markup=False, soft_wrap=True)
+
+
+def check_page(path: Path, store: Path | None) -> None:
+    """Refuse a page that could not be written, before a run is made."""
+    from croupier.views.write_file import check_target
+
+    if store is not None and os.path.realpath(path) == os.path.realpath(store):
+        raise CroupierError(f"the report and the store are both {path}: give another file for one")
+    try:
+        check_target(path, b"<!DOCTYPE html>", "report")
+    except OSError as error:
+        raise CroupierError(str(error)) from error
 
 
 def write_page(console: Console, result: Result, path: Path) -> None:

@@ -138,7 +138,8 @@ def as_values(raw: Any, size: int, *, arm: str, ticket: int) -> Floats:
             close()
         raise refuse(
             f"returned a {type(raw).__name__}, not values; "
-            "return an array (wrap a coroutine in a function that runs it)"
+            "return an array, such as np.fromiter(values, float) of a generator, or what a "
+            "coroutine returns when it was run"
         )
     try:
         values = np.asarray(raw)

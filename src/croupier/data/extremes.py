@@ -13,12 +13,12 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["Tail", "extremes_of", "pareto_shape"]
+__all__ = ["KEPT_OF_VECTORS", "Tail", "extremes_of", "pareto_shape"]
 
 #: How many draws of each end an outcome carries, and how many times as many an arm keeps. There
 #: are fewer for vectors: they have many components, and each of them takes time.
 _KEPT_PER_BATCH: Final = 64
-_KEPT_OF_VECTORS: Final = 32
+KEPT_OF_VECTORS: Final = 32
 _KEPT_PER_ARM: Final = 4
 
 #: Used instead of -inf, the log of zero.
@@ -38,7 +38,7 @@ def extremes_of(values: Floats) -> Floats:
 
 
 def _kept(values: Floats) -> int:
-    return _KEPT_PER_BATCH if values.size == len(values) else _KEPT_OF_VECTORS
+    return _KEPT_PER_BATCH if values.size == len(values) else KEPT_OF_VECTORS
 
 
 def _ends(values: Floats, times: int) -> Floats:

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from croupier.checks import Range
 from croupier.data.batch_moments import Tally
+from croupier.data.cross_sums import CrossTally
 from croupier.data.draws import Batch, Draws, Floats, Outcome, as_costs, as_values
-from croupier.data.extremes import extremes_of
+from croupier.data.extremes import KEPT_OF_VECTORS, extremes_of
 from croupier.data.log_scale import LogTally
 from croupier.data.plan import Plan
 from croupier.errors import ArmError
@@ -70,6 +71,7 @@ def outcome_of(
     arm, ticket = batch.arm, batch.ticket
     log = plan.log
     tally = LogTally() if log else Tally()
+    cross: CrossTally | None = None
     seconds = clock = reported = squares = 0.0
     scalar = True
     extremes: Floats | None = None
@@ -101,8 +103,13 @@ def outcome_of(
         if extremes is None:
             inspected = min(len(values), _INSPECTED)
             scalar, extremes = values.ndim == 1, extremes_of(values[:inspected])
+            # For longer vectors, the products would be more numbers than the extreme draws are.
+            if not log and not scalar and 1 < values.shape[1] <= 2 * KEPT_OF_VECTORS:
+                cross = CrossTally()
             if plan.components is not None:
                 _as_named(values, plan.components, arm, ticket)
+        if cross is not None:
+            cross.add(values)
         if keep is not None:
             keep.append(values.copy())
     cost = reported
@@ -126,6 +133,8 @@ def outcome_of(
             raise error.at(ticket) from None
     if learned:
         extra["arm"] = learned
+    if cross is not None:
+        extra["cross"] = cross.central()
     assert extremes is not None
     return Outcome(
         ticket=ticket,

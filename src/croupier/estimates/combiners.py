@@ -151,7 +151,7 @@ def as_combiner(combine: str | Combiner) -> Combiner:
     """
     if callable(combine):
         return combine
-    if combine not in COMBINERS:
+    if not isinstance(combine, str) or combine not in COMBINERS:
         known = ", ".join(COMBINERS)
         raise PlanError(
             f"unknown combiner {combine!r}; the combiners are {known}, or a function of the ledger"

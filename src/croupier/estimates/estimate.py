@@ -118,6 +118,11 @@ class Estimate(NamedTuple):
         """Return the estimate for a result: an interval and a ledger that do not change later."""
         return self._replace(grounds=self.grounds._replace(interval=interval, ledger=ledger))
 
+    def joint(self, covariance: Floats | None) -> Estimate:
+        """Return the estimate with the covariance of its components, if it is known."""
+        pooled = self.pooled._replace(covariance=covariance)
+        return self._replace(grounds=self.grounds._replace(pooled=pooled))
+
     @property
     def pooled(self) -> Pooled:
         """The pooled numbers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Unpack, cast
 
 import numpy as np
@@ -129,8 +130,11 @@ def _number(below: Any) -> float:
 def _starts(starts: Any, space: Space) -> Floats | None:
     if starts is None:
         return None
-    points = np.array(starts, float, ndmin=2)
-    known = space.to_normal(points) if points.ndim == 2 and points.shape[1] == space.d else None
+    known = None
+    with suppress(TypeError, ValueError):
+        points = np.array(starts, float, ndmin=2)
+        if points.ndim == 2 and points.shape[1] == space.d:
+            known = space.to_normal(points)
     if known is None or not np.isfinite(known).all():
         raise PlanError(
             f"starts must be points (k, {space.d}) inside of the distribution, got {starts!r:.200}"

@@ -260,6 +260,10 @@ def space_of(over: Any) -> Space:
     if isinstance(over, int | np.integer) and not isinstance(over, bool | np.bool_):
         if over < 1:
             raise PlanError(f"over must be a dimension of at least 1, got {over}")
+        try:
+            np.empty(over)
+        except (MemoryError, ValueError):
+            raise PlanError(f"over must be a dimension that fits into memory, got {over}") from None
         return StandardNormal(int(over))
     if isinstance(over, StandardNormal | Marginals | NormalVector | Nataf | Transformed):
         return over

@@ -60,16 +60,12 @@ def covariance_of(result: Result) -> Floats:
 
 
 def _joint(result: Result) -> Floats:
-    """Return sum_k w_k w_k' M_k/n_k^2: M_k are the products of the distances of an arm's draws.
-
-    The distances are those from the estimate, or from the mean of a stratum, as in
-    `croupier.estimates.combiners.pool`.
-    """
+    """Return from the draws themselves what `croupier.tables.arm_books` knows from sums."""
     values = result.history.all_values()
     if values is None:
         raise PlanError(
-            "the covariance of the components is not known, because the run kept no draws: give "
-            "keep_values=True"
+            "the covariance of the components is not known: a merged run, vectors of more than 64 "
+            "components and draws beyond 1e150 need their draws for it: give keep_values=True"
         )
     pooled = result.basis.pooled
     total = np.zeros((len(pooled.mean),) * 2)

@@ -198,7 +198,7 @@ class Result:
 
     @property
     def covariance(self) -> Floats:
-        """The covariance (d, d) of the estimates; an `estimate` needs keep_values=True for it."""
+        """The covariance (d, d) of the estimates."""
         return covariance_of(self)
 
     def of(self, function: Callable[..., Any], confidence: float | None = None) -> FunctionOf:

@@ -339,6 +339,8 @@ def _plan(
     known = {field.name for field in fields(Plan)} - _MADE
     if unknown := sorted(set(settings) - known):
         settings_are = ", ".join(sorted(known | {"weights"}))
+        if unknown[0] in ("draws", "cost", "seconds"):
+            raise PlanError(f"{unknown[0]}= is no setting of a table: give ask what is left of it")
         raise PlanError(f"unknown setting {unknown[0]!r}; the settings are {settings_are}")
     usual = "guarded" if weights is None else Stratified.name
     described = describe(policy)

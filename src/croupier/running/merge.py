@@ -63,8 +63,9 @@ def merge(
     >>> both.draws, round(both.stderr / first.stderr, 1), both.runs.agreement > 0.001
     (2000, 0.7, True)
     """
-    if isinstance(runs, str | os.PathLike | Result | StoredRun | Store):
-        raise PlanError(f"merge takes a sequence of runs, got a single run: {runs!r}")
+    single = isinstance(runs, str | os.PathLike | Result | StoredRun | Store)
+    if single or not isinstance(runs, Iterable):
+        raise PlanError(f"merge takes a list of two or more runs, got {runs!r}")
     given = [_opened(run, combine) for run in runs]
     _check_copies(given)
     results = [run.result() if isinstance(run, StoredRun) else run for run in given]

@@ -280,7 +280,7 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         tolerance=Tolerance(
             _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
         ),
-        kept=kept_of(options.get("interval"), bool(options.get("anytime", False))),
+        kept=kept_of(options.get("interval"), options.get("anytime", False)),
         confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock
         clock=options.get("clock", "wall"),
         seed=seed_from(rng),
@@ -296,6 +296,8 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
 
 def kept_of(interval: Kept | None, anytime: bool) -> Kept | None:
     """Return the name of the interval that was asked for, if it holds at all times."""
+    if anytime not in (True, False):
+        raise PlanError(f"anytime must be True or False, got {anytime!r}")
     if interval is None:
         return "anytime" if anytime else None
     choice("interval", interval, Kept)

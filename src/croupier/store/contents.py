@@ -44,7 +44,7 @@ _MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
 LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
 
 #: What writes snapshots, and the form that they have.
-FORM: Final = f"{croupier.__version__}, form 2"
+FORM: Final = f"{croupier.__version__}, form 3"
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",

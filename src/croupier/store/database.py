@@ -273,6 +273,8 @@ class Database:
 
 
 def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: give a file in it, such as {path / 'run.db'}")
     if not path.is_file():
         raise StoreError(f"{path} does not exist or is not a file: give the path of a store")
 

@@ -266,7 +266,16 @@ def _from_snapshot(database: Database, table: Table, records: Records) -> int:
     if parts is None or not isinstance(table, Snapped):
         return 0
     with all_is_damage(database.path):
-        names = ("told", "reported", "components", "ledger", "tails", "repeats", "interval")
+        names = (
+            "told",
+            "reported",
+            "components",
+            "ledger",
+            "tails",
+            "cross",
+            "repeats",
+            "interval",
+        )
         state = {name: decoded(parts[name]) for name in names}
         if table.interval.resumed(state["interval"]) is None:
             return 0  # another kind of interval must look at everything itself

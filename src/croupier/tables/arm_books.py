@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from croupier.data.draws import Batch, Outcome
+from croupier.data.cross_sums import CrossSums
+from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.extremes import Tail
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
@@ -30,7 +31,8 @@ __all__ = ["ArmBooks"]
 class ArmBooks:
     """The books of arms whose draws are independent, and the way from them to an estimate.
 
-    `tails` has the extreme draws of every arm, by its number. `interval` makes the error bar.
+    `tails` has the extreme draws of every arm, by its number, and `cross` how the components of its
+    vectors vary together; None if that is not known. `interval` makes the error bar.
     `learns` has the names of the arms that learn.
     """
 
@@ -41,6 +43,7 @@ class ArmBooks:
         self.books = Books(plan)
         self.interval = interval
         self.tails: dict[int, Tail] = {}
+        self.cross: dict[int, CrossSums | None] = {}
         self.components: tuple[bool, int] | None = None
         self.aim = Aim()
         self._learns = learns
@@ -130,6 +133,8 @@ class ArmBooks:
         if arm not in self.tails or outcome.arm in self._learns:
             self.tails[arm] = Tail()  # draws from before the arm learned do not belong to its tail
         self.tails[arm].add(outcome.extremes, outcome.inspected)
+        if not outcome.scalar:
+            self.cross[arm] = _with_batch(self.cross, arm, outcome)
         return arm
 
     def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
@@ -210,6 +215,8 @@ class ArmBooks:
                 estimate = estimate_of(plan, ledger.scale, pooled, interval, ledger)
             else:
                 estimate = self._estimate().kept(interval, ledger)
+            if not history.scalar:
+                estimate = estimate.joint(self._joint(estimate, early))
             warnings, agreement = warnings_of(
                 plan,
                 ledger,
@@ -228,3 +235,34 @@ class ArmBooks:
                 loss=kind.loss,
                 meaning=kind.rows,
             )
+
+    def _joint(self, estimate: Estimate, early: Sequence[Outcome]) -> Floats | None:
+        """Return sum_k w_k w_k' M_k/n_k^2, the covariance of the components, in the user's units.
+
+        M_k are the products of the distances of an arm's draws from the estimate, or from the mean
+        of a stratum, as in `pool`. None if an arm does not know them.
+        """
+        cross, index = dict(self.cross), self.books.index
+        for outcome in early:
+            cross[index[outcome.arm]] = _with_batch(cross, index[outcome.arm], outcome)
+        total: Any = 0.0
+        for arm, known in cross.items():
+            if known is None:
+                return None
+            sums = known.sums
+            if estimate.pooled.shared:
+                apart = known.origin + known.mean - estimate.value
+                sums = sums + known.draws * np.outer(apart, apart)
+            weight = estimate.pooled.weights[arm] / known.draws
+            total = total + np.outer(weight, weight) * sums
+        return total if np.ndim(total) and np.isfinite(total).all() else None
+
+
+def _with_batch(
+    cross: Mapping[int, CrossSums | None], arm: int, outcome: Outcome
+) -> CrossSums | None:
+    """Return what an arm knows of its vectors with one more batch."""
+    new = CrossSums.of(outcome)
+    if arm not in cross or new is None:
+        return new
+    return None if (old := cross[arm]) is None else old.merged(new)

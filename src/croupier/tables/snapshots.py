@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from croupier.data.cross_sums import CrossSums
 from croupier.data.extremes import Tail
 from croupier.data.history import Rows
 from croupier.data.ledger import Ledger
@@ -40,6 +41,10 @@ def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
         "components": known.components,
         "ledger": dict(vars(known.books.ledger)),
         "tails": {names[arm]: dict(vars(tail)) for arm, tail in known.tails.items()},
+        "cross": {
+            names[arm]: None if sums is None else sums._asdict()
+            for arm, sums in known.cross.items()
+        },
         "repeats": {names[arm]: seen.state() for arm, seen in known.books.repeats.items()},
         "interval": known.interval.state(),
         "pending": table.pending,
@@ -62,6 +67,10 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
     ledger = Ledger.from_state(snapshot["ledger"], books.ledger)
     tails = {name: Tail.from_state(tail) for name, tail in snapshot["tails"].items()}
     repeats = {name: Repeats.from_state(state) for name, state in snapshot["repeats"].items()}
+    known.cross = {
+        books.index[name]: None if sums is None else CrossSums.from_state(sums)
+        for name, sums in snapshot["cross"].items()
+    }
     books.repeats = {books.index[name]: seen for name, seen in repeats.items()}
     known.tails = {books.index[name]: tail for name, tail in tails.items()}
     known.components = snapshot["components"]

@@ -5,21 +5,38 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
-__all__ = ["write_file"]
-
-#: Every sqlite database begins so.
-_DATABASE = b"SQLite format 3\0"
+__all__ = ["check_target", "replace_file", "write_file"]
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
     """Write a file and return its path; `what` is the word for it in an error message.
 
     A regular file is replaced at once or not at all; a link stays a link, and the file that it
-    leads to is replaced. A pipe or a device such as /dev/stdout is written to, never replaced. What
-    a run reads, or is stored in, is not replaced.
+    leads to is replaced. A pipe or a device such as /dev/stdout is written to, never replaced. A
+    file is replaced only by one of its kind: see `check_target`.
+    """
+    given = check_target(path, content, what)
+    with _named(given, what):
+        if (handle := _own_handle(given)) is not None:
+            _write_to(os.dup(handle), content)
+        elif (mode := _mode(given)) is None or stat.S_ISREG(mode):
+            replace_file(Path(os.path.realpath(given)), content)
+        else:
+            _write_to(os.open(given, os.O_WRONLY), content)
+    return given
+
+
+def check_target(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
+    """Refuse a place where `content`, or what begins like it, should not be written.
+
+    A file is replaced only if it is empty or begins as the new one does: a page by a page, a table
+    by a table. So a slip of the hand never costs a stored run, a program, or what a run reads. The
+    first four bytes tell the formats apart; in some, the size of the file comes next.
     """
     given = Path(path)
     if given.is_dir():
@@ -31,44 +48,44 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str) -> Path:
         raise FileNotFoundError(
             f"cannot write the {what} {given}: there is no folder {given.parent}; make it first"
         )
+    if _own_handle(given) is not None:
+        return given
+    with _named(given, what):
+        mode = _mode(given)
+        if mode is None:
+            return given
+        if stat.S_ISBLK(mode):
+            raise OSError(None, "it is a disk, and writing would damage it; give another file")
+        if stat.S_ISREG(mode):
+            with given.open("rb") as file:
+                begins = file.read(4)
+            if begins and begins != content[:4]:
+                raise OSError(None, "it is a file of another kind; delete it, or give another file")
+    return given
+
+
+def _mode(path: Path) -> int | None:
+    """Return what a path leads to, None if there is nothing yet."""
     try:
-        if (handle := _own_handle(given)) is not None:
-            _write_to(os.dup(handle), content)
-        elif _replaceable(given):
-            _replace(Path(os.path.realpath(given)), content)
-        else:
-            _write_to(os.open(given, os.O_WRONLY), content)
+        return path.stat().st_mode
+    except FileNotFoundError:
+        return None
+
+
+@contextmanager
+def _named(given: Path, what: str) -> Iterator[None]:
+    """Say in an error what was to be written, and where."""
+    try:
+        yield
     except OSError as error:
         why = f"cannot write the {what}: {error.strerror}"
         if error.errno is None:  # we refused, not the system
             raise OSError(f"{why} than {given}") from error
         raise OSError(error.errno, why, str(given)) from error
-    return given
 
 
-def _replaceable(path: Path) -> bool:
-    """Tell whether a path leads to a regular file that may be lost, or to nothing yet."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return True
-    if stat.S_ISBLK(mode):
-        raise OSError(None, "it is a disk, and writing would damage it; give another file")
-    if stat.S_ISREG(mode):
-        _refuse_inputs(Path(os.path.realpath(path)))
-    return stat.S_ISREG(mode)
-
-
-def _refuse_inputs(path: Path) -> None:
-    with path.open("rb") as file:
-        database = file.read(len(_DATABASE)) == _DATABASE
-    if database:
-        raise OSError(None, "it is a stored run, or another database; give another file")
-    if path.suffix in (".py", ".toml"):
-        raise OSError(None, "it is a program or a problem file; give another file")
-
-
-def _replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
+    """Write a file at once or not at all, whatever was there."""
     new = target.with_name(f".{uuid4().hex}.new")
     try:
         new.write_bytes(content)

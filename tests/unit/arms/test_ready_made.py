@@ -179,3 +179,79 @@ def test_controls_and_differences_of_the_wrong_shape_are_refused() -> None:
         arms.debiased(lambda rng, size, level: [1.0])
     with pytest.raises(cr.ArmError, match="level 0 is nan"):
         arms.debiased(lambda rng, size, level: np.full(size, np.nan))
+
+
+def two_quantities(rng: np.random.Generator, size: int) -> Any:
+    h = rng.normal([1.0, 1e9], 1.0, (size, 2))
+    noise = 0.1 * rng.normal(size=(size, 2))
+    return h @ [[1.0, 0.0], [2.0, 3.0]] - 3e9 + noise, h
+
+
+def test_controlled_draws_learn_a_coefficient_for_every_control_and_component() -> None:
+    arm = cr.arms.controlled(two_quantities, [1.0, 1e9])
+    result = cr.estimate([arm], draws=20_000, rng=7)
+    assert np.all(np.abs(result.value - [1.0 - 1e9, 0.0]) < 5 * result.stderr)
+    assert result.stderr == pytest.approx(0.1 / np.sqrt(20_000), rel=0.3)
+
+
+def test_controlled_draws_are_unbiased_after_few_and_unlucky_draws() -> None:
+    """The coefficients come from earlier batches alone: a mean over many short runs."""
+
+    def draw(rng: np.random.Generator, size: int) -> Any:
+        h = rng.exponential(size=size)
+        return h**2, h  # the mean is 2
+
+    arm = cr.arms.controlled(draw, 1.0)
+    learner = arm.learner
+    assert learner is not None
+    rng, first, second = np.random.default_rng(7), [], []
+    for _ in range(4000):
+        drawn = learner.draw(rng, 6, None)
+        state = learner.learn(learner.start(), drawn.extra)
+        first.append(np.mean(drawn.values))
+        second.append(np.mean(learner.draw(rng, 6, state).values))
+    error = np.std(second) / np.sqrt(len(second))
+    assert abs(np.mean(second) - 2) < 4 * error
+    assert not np.allclose(np.std(first), np.std(second))  # it has learned something
+
+
+def test_controlled_draws_report_costs_and_continue_from_a_store(tmp_path: Any) -> None:
+    def draw(rng: np.random.Generator, size: int) -> Any:
+        h = rng.normal(size=size)
+        return cr.Draws(1 + h + 0.1 * rng.normal(size=size), 2.0), h
+
+    arms = [cr.arms.controlled(draw, 0.0)]
+    settings: Any = {"rng": 7, "batch": "one"}
+    whole = cr.estimate(arms, cost=400, **settings)
+    store = tmp_path / "run.db"
+    cr.estimate(arms, cost=100, **settings, store=store)
+    again = cr.estimate(arms, cost=400, **settings, store=store)
+    assert (again.value, again.stderr) == (whole.value, whole.stderr)
+    assert whole.draws == 200
+
+
+@pytest.mark.parametrize(
+    ("draw", "means", "message"),
+    [
+        (lambda rng, n: rng.random(n), 0.5, r"returns \(values, controls\)"),
+        (lambda rng, n: (rng.random(n), rng.random((n, 2))), 0.5, "one column for each mean"),
+        (lambda rng, n: (rng.random(n + 1), rng.random(n)), 0.5, "one value and one row"),
+        ([1.0], 0.5, "draw must be a function"),
+        (two_quantities, "x", "known means of the controls"),
+        (two_quantities, [], "known means of the controls"),
+    ],
+)
+def test_controlled_draws_of_the_wrong_form_are_refused(
+    draw: Any, means: Any, message: str
+) -> None:
+    with pytest.raises(cr.CroupierError, match=message):
+        cr.estimate([cr.arms.controlled(draw, means)], draws=100, rng=7)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_difference_that_falls_just_as_fast_as_its_cost_grows_is_refused(seed: int) -> None:
+    def as_fast(rng: np.random.Generator, size: int, level: int) -> Any:
+        return rng.standard_normal(size) * 2.0 ** (-level / 2)
+
+    with pytest.raises(cr.PlanError, match=r"needs a faster fall; .*a larger pilot"):
+        arms.debiased(as_fast, seed=seed)

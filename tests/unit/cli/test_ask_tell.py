@@ -196,3 +196,16 @@ def test_a_second_answer_is_refused(store: Path) -> None:
     done = invoke("tell", store, 0, "-", told="1\n2\n3\n")
     assert done.exit_code == 2
     assert "told already" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [(("--draws", 1e4), 100), (("--draws", 1e4, "--batch", "growing"), 1), (("--draws", 100), 1)],
+)
+def test_the_first_batch_is_a_hundredth_of_the_budget(
+    given: tuple[Any, ...], size: int, tmp_path: Path
+) -> None:
+    asked = invoke("ask", tmp_path / "run.db", "--arm", "a", "--arm", "b", "--rng", 7, *given)
+    assert asked.output.split()[1] == str(size), asked.stderr
+    again = invoke("ask", tmp_path / "run.db", "--arm", "a", "--arm", "b", *given[:2])
+    assert again.exit_code == 4, again.stderr  # the names of the arms may be given again

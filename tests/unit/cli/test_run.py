@@ -106,6 +106,45 @@ def test_the_table_is_printed_and_the_page_written(problem: Path, tmp_path: Path
     assert "<html" in (tmp_path / "run.html").read_text()[:200]
 
 
+@pytest.mark.parametrize(
+    ("report", "complaint"),
+    [
+        ("arms.toml", "it is a file of another kind"),
+        ("program", "it is a file of another kind"),
+        ("run.db", "the report and the store are both"),
+        ("nowhere/run.html", "there is no folder"),
+        (".", "is a folder"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_a_page_that_cannot_be_written_is_refused_before_the_run(
+    problem: Path, report: str, complaint: str, in_file: bool
+) -> None:
+    (problem.parent / "program").write_text("#!/bin/sh\n")
+    if in_file:
+        problem.write_text(
+            problem.read_text().replace("seed = 7", f'seed = 7\nreport = "{report}"')
+        )
+    before = {path: path.read_bytes() for path in problem.parent.iterdir()}
+    done = invoke("run", problem, "--store", "run.db", *([] if in_file else ["--report", report]))
+    assert done.exit_code == 2
+    assert complaint in done.stderr
+    after = {path: path.read_bytes() for path in problem.parent.iterdir() if path.is_file()}
+    assert after == before  # no store either
+
+
+def test_a_path_in_a_file_is_relative_to_its_folder_and_may_lead_out_of_it(problem: Path) -> None:
+    inner = problem.parent / "inner"
+    inner.mkdir()
+    for path in problem.parent.glob("*.*"):
+        path.rename(inner / path.name)
+    problem = inner / problem.name
+    problem.write_text(problem.read_text().replace("seed = 7", 'seed = 7\nreport = "../run.html"'))
+    done = invoke("run", problem)
+    assert f"Page: {inner.parent / 'run.html'}" in done.output
+    assert (inner.parent / "run.html").exists()
+
+
 def test_a_tolerance_that_is_not_reached_is_exit_code_3(problem: Path) -> None:
     assert invoke("run", problem, "--rtol", "1e-9").exit_code == 3
     assert invoke("run", problem, "--rtol", "0.5").exit_code == 0
@@ -247,6 +286,22 @@ def test_an_integrand_is_integrated_over_bounds_or_over_a_law(tmp_path: Path) ->
         ("[arms.x]\npython = 'math:pi'", "[arms.x]: arm 'x' is not callable"),
         ("[run]\nsecond = 1\n[arms.x]\npython = 'a:b'", "did you mean 'seconds'?"),
         ("[strata.x]\npython = 'numpy:add'", "has no weight"),
+        ("[run]\ncombine = [1]\n[arms.x]\npython = 'numpy:add'", "unknown combiner [1]"),
+        ("[run]\nanytime = 'x'\n[arms.x]\npython = 'numpy:add'", "anytime must be True or False"),
+        ('[run]\nreport = "\\u0000"\n[arms.x]\npython = "numpy:add"', "report must be a path"),
+        ("[run]\npolicy = 'x'\n[integrate]\npython = 'math:exp'\nover = [0, 1]", "'policy'"),
+        (
+            "[run]\nnames = ['a']\n[integrate]\npython = 'math:exp'\nover = [0, 1]\nnames = ['b']",
+            "[integrate] and [run] both have names",
+        ),
+        ("[arms.x]\ncommand = 'p {size} {seed}'\nfolder = 5", "[arms.x]: folder must be a path"),
+        ("[probability]\npython = 'math:exp'\nover = 2\ngradient = 5", "5 is not a reference"),
+        ("[probability]\npython = 'numpy:sum'\nover = 2\nstarts = 'x'", "starts must be points (k"),
+        ("[probability]\npython = 'math:exp'\nover = 99999999999999999999", "fits into memory"),
+        (
+            "[probability]\npython = 'math:exp'\nover = [{name = 'norm', loc = 'x'}]",
+            "the distribution 'norm' in over: loc must be a finite number, got 'x'",
+        ),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_in_one_line(

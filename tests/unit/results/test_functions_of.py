@@ -23,7 +23,7 @@ ARMS = {"rough": pairs(1.0), "fine": pairs(0.2)}
 
 
 def run(**options: Any) -> cr.Result:
-    given = {"draws": 10_000, "rng": 7, "keep_values": True, "progress": False}
+    given = {"draws": 10_000, "rng": 7, "progress": False}
     return cr.estimate(ARMS, **{**given, **options})
 
 
@@ -35,9 +35,44 @@ def test_the_covariance_has_the_errors_on_its_diagonal_and_the_draws_correlation
 
 
 def test_strata_have_a_covariance_of_their_own_distances() -> None:
-    result = cr.stratify(ARMS, [0.5, 0.5], draws=10_000, rng=7, keep_values=True, progress=False)
+    result = cr.stratify(ARMS, [0.5, 0.5], draws=10_000, rng=7, progress=False)
     assert np.sqrt(np.diag(result.covariance)) == pytest.approx(result.stderr)
     assert result.covariance[0, 1] / result.stderr.prod() == pytest.approx(0.8, abs=0.03)
+
+
+@pytest.mark.parametrize("settings", [{}, {"width": 3}, {"batch": "one", "draws": 300}])
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+def test_the_covariance_without_kept_draws_is_that_of_the_draws(
+    settings: dict[str, Any], offset: float, tmp_path: Any
+) -> None:
+    arms = {name: lambda rng, size, arm=arm: arm(rng, size) + offset for name, arm in ARMS.items()}
+    given = {"draws": 20_000, "rng": 7, "progress": False, **settings}
+    store = tmp_path / "run.db"
+    result = cr.estimate(arms, **given, store=store)
+    kept = cr.estimate(arms, **given, keep_values=True)
+    mean, total = np.asarray(kept.value), np.zeros((2, 2))
+    for row, weights in zip(kept.arms, kept.basis.pooled.weights, strict=True):
+        away = (row.values - mean) * weights / row.draws
+        total += away.T @ away
+    correlation = total[0, 1] / np.sqrt(total[0, 0] * total[1, 1])
+    C = result.covariance
+    assert np.sqrt(np.diag(C)) == pytest.approx(result.stderr)
+    assert C[0, 1] / result.stderr.prod() == pytest.approx(correlation, rel=1e-6)
+    assert cr.open_run(store).result().covariance.tolist() == C.tolist()
+    assert cr.Result.from_dict(result.to_dict()).covariance.tolist() == C.tolist()
+
+
+def test_batches_that_come_early_count_in_the_covariance_too() -> None:
+    table = cr.Allocator(["one"], rng=7, width=3)
+    rng = np.random.default_rng(1)
+    batches = [table.ask() for _ in range(3)]
+    drawn = [ARMS["rough"](rng, 50 + batch.size)[: batch.size] for batch in batches]
+    for batch, values in [*zip(batches, drawn, strict=True)][::-1][:2]:
+        table.tell(batch, values)
+    told = np.concatenate(drawn[1:])
+    known = np.corrcoef(told.T)[0, 1]
+    C = table.result().covariance
+    assert C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]) == pytest.approx(known)
 
 
 def test_a_linear_function_has_its_exact_error() -> None:
@@ -70,8 +105,9 @@ def test_a_function_may_return_several_numbers() -> None:
 
 
 def test_what_is_not_known_is_refused_with_the_way_out() -> None:
-    with pytest.raises(cr.PlanError, match="give keep_values=True"):
-        _ = run(keep_values=False).covariance
+    long = cr.estimate({"one": lambda rng, n: rng.normal(size=(n, 65))}, draws=200, rng=7)
+    with pytest.raises(cr.PlanError, match=r"more than 64 components .*give keep_values=True"):
+        _ = long.covariance
     with pytest.raises(cr.PlanError, match="not finite near the estimate"):
         run().of(lambda a, b: np.inf)
     with pytest.raises(cr.PlanError, match="confidence"):
@@ -84,7 +120,7 @@ def near(*means: float) -> cr.Result:
     def draw(rng: np.random.Generator, size: int) -> Any:
         return rng.normal(means, 1.0, (size, len(means)))
 
-    return cr.estimate({"one": draw}, draws=2_000, rng=1, keep_values=True)
+    return cr.estimate({"one": draw}, draws=2_000, rng=1)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +158,7 @@ def test_two_components_that_move_together_may_have_a_small_difference() -> None
         x = rng.normal(size=size)
         return np.column_stack((x, x + rng.normal(0.05, 0.01, size)))
 
-    result = cr.estimate({"one": draw}, draws=2_000, rng=1, keep_values=True)
+    result = cr.estimate({"one": draw}, draws=2_000, rng=1)
     found = result.of(lambda a, b: 1 / (b - a))  # b - a is known to 0.5 %, a and b are not
     assert found.warnings == ()
     assert abs(found.value - 20) < 4 * found.stderr

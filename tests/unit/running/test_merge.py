@@ -287,7 +287,7 @@ def test_what_cannot_be_merged_is_refused(tmp_path: Path) -> None:
         cr.merge([one])
     with pytest.raises(cr.PlanError, match="at least two runs, got 0"):
         cr.merge([])
-    with pytest.raises(cr.PlanError, match="a sequence of runs, got a single run"):
+    with pytest.raises(cr.PlanError, match="a list of two or more runs, got"):
         cr.merge(one)  # type: ignore[arg-type]
     with pytest.raises(cr.PlanError, match="quantities of one shape"):
         cr.merge([one, *two])

@@ -23,7 +23,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="needs pipes and devi
 
 def test_a_file_is_replaced_at_once_and_a_new_one_is_made(tmp_path: Path) -> None:
     target = tmp_path / "run.html"
-    for content in (b"older", PAGE):
+    for content in (b"<!DOCTYPE older>", PAGE):
         assert write_file(str(target), content, "report") == target
         assert target.read_bytes() == content
     assert list(tmp_path.iterdir()) == [target]
@@ -36,7 +36,7 @@ def test_a_link_stays_a_link_and_its_file_is_replaced(tmp_path: Path) -> None:
     target, link, second = folder / "run.html", tmp_path / "link", tmp_path / "second"
     link.symlink_to(target)  # to nothing yet
     second.symlink_to("link")
-    for content in (b"older", PAGE):
+    for content in (b"<!DOCTYPE older>", PAGE):
         write_file(second, content, "report")
         assert target.read_bytes() == content
     assert link.is_symlink()
@@ -143,17 +143,35 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"circle", "lost"}
 
 
-def test_a_stored_run_a_program_and_a_problem_file_are_never_replaced(tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_by_one_of_its_kind(tmp_path: Path) -> None:
     """`croupier export run.db --csv run.db` ended with 0, and the run was gone."""
-    store, program, problem = (tmp_path / name for name in ("run.db", "arms.py", "arms.toml"))
+    store = tmp_path / "run.db"
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("CREATE TABLE run (content TEXT)")
-    program.write_text("arms = []\n")
-    problem.write_text("[run]\n")
-    link = tmp_path / "page.html"
-    link.symlink_to(store)
-    before = {path: path.read_bytes() for path in (store, program, problem)}
-    for path in (*before, link):
-        with pytest.raises(OSError, match=r"cannot write the report: it is a .*give another file"):
+    others = {
+        "arms.py": b"arms = []\n",
+        "arms.toml": b"[run]\n",
+        "simulate": b"#!/bin/sh\necho 1\n",
+        "data.csv": b"x,y\n1,2\n",
+        "data.json": b'{"x": 1}\n',
+        "short": b"<",
+    }
+    for name, content in others.items():
+        (tmp_path / name).write_bytes(content)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    hard, soft = tmp_path / "hard.html", tmp_path / "soft.html"
+    os.link(store, hard)
+    soft.symlink_to(store)
+    for path in (*before, hard, soft):
+        with pytest.raises(OSError, match=r"cannot write the report: it is a file of another kind"):
             write_file(path, PAGE, "report")
     assert {path: path.read_bytes() for path in before} == before
+    with pytest.raises(OSError, match="another kind; delete it, or give another file than"):
+        write_file(tmp_path / "data.csv", b"name,draws\n", "file")
+
+
+def test_an_empty_file_is_no_loss(tmp_path: Path) -> None:
+    target = tmp_path / "run.html"
+    target.touch()
+    write_file(target, PAGE, "report")
+    assert target.read_bytes() == PAGE

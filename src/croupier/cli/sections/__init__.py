@@ -19,7 +19,15 @@ from croupier.errors import PlanError
 if TYPE_CHECKING:
     from croupier.results.result import Result
 
-__all__ = ["SECTIONS", "Problem", "Section", "check_keys", "read_problem", "section_of"]
+__all__ = [
+    "SECTIONS",
+    "Problem",
+    "Section",
+    "check_keys",
+    "check_once",
+    "read_problem",
+    "section_of",
+]
 
 
 @dataclass(frozen=True)
@@ -131,3 +139,9 @@ def check_keys(where: str, what: str, given: Collection[str], known: Collection[
             like = get_close_matches(name, known, n=1)
             hint = f"did you mean {like[0]!r}?" if like else f"known are {', '.join(known)}"
             raise PlanError(f"{where}: unknown {what} {name!r}: {hint}")
+
+
+def check_once(where: str, contents: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Refuse what is said both in a section and in [run]."""
+    if both := [name for name in contents if name in options]:
+        raise PlanError(f"{where} and [run] both have {', '.join(both)}: say it once")

@@ -49,7 +49,9 @@ def arm_of(section: str, name: str, said: Any, folder: Path, more: tuple[str, ..
             return _python(name, said["python"], folder, about)
         check_keys(where, "key", said, (*_OF_PROGRAMS, *_OF_ANY, *more))
         given = {key: said[key] for key in _OF_PROGRAMS if key in said}
-        given["folder"] = folder / given.get("folder", ".")
+        if not isinstance(given.setdefault("folder", "."), str):
+            raise PlanError(f"folder must be a path, got {given['folder']!r:.80}")
+        given["folder"] = folder / given["folder"]
         program = Program(**given)
         return Arm(program, name, **{"version": program.version, **about})
     except PlanError as error:

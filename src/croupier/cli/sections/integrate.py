@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from croupier.arms.by_reference import load_reference
-from croupier.cli.sections import Section, check_keys
+from croupier.cli.sections import Section, check_keys, check_once
 from croupier.errors import PlanError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
             f'[integrate] must be a section with python = "module:f", got {contents!r:.80}'
         )
     check_keys("[integrate]", "key", contents, _KEYS)
+    check_once("[integrate]", contents, options)
     for key, example in (("python", '"module:f"'), ("over", "[[0, 1], [0, inf]]")):
         if key not in contents:
             raise PlanError(f"[integrate] has no {key}: give {key} = {example}")

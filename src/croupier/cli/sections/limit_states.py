@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from croupier.arms.by_reference import load_reference
-from croupier.cli.sections import Section, check_keys
+from croupier.cli.sections import Section, check_keys, check_once
 from croupier.errors import PlanError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
     if not isinstance(contents, Mapping) or not isinstance(contents.get("python"), str):
         raise PlanError('[probability] must have python = "module:g", the limit state')
     check_keys("[probability]", "key", contents, _KEYS)
+    check_once("[probability]", contents, options)
     if "over" not in contents:
         raise PlanError(
             "[probability] has no over: give a dimension, a list of distributions such as "
@@ -63,9 +65,15 @@ def _marginal(said: Any) -> Any:
     if lacking := [key for key in shapes if key not in given]:
         raise PlanError(f"{where} has no {', '.join(lacking)}")
     try:
-        return family(**given)
+        return family(**{key: _number(where, key, value) for key, value in given.items()})
     except (TypeError, ValueError) as error:
         raise PlanError(f"{where}: {error}") from None
+
+
+def _number(where: str, key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise PlanError(f"{where}: {key} must be a finite number, got {value!r:.80}")
+    return float(value)
 
 
 SECTION = Section(
