@@ -22,7 +22,8 @@ from scipy import integrate, stats
 import croupier as cr
 from benchmarks import pages, report
 from croupier.data.draws import Floats
-from croupier.running.grown_strata import marginals_of
+from croupier.spaces.base import Moved
+from croupier.spaces.read_space import read_space
 
 DRAWS = 10_000
 
@@ -47,13 +48,14 @@ class Problem(NamedTuple):
         if d > 5:
             return math.nan
         u = np.random.default_rng(1).random((400_000, d))
-        y = self.function(np.column_stack([m(u[:, j]) for j, m in enumerate(coordinates(self))]))
+        y = self.function(placed(self, u))
         cell = (u > 0.5) @ (2 ** np.arange(d))
         return float(np.mean([y[cell == k].var() for k in range(2**d)]))
 
 
-def coordinates(problem: Problem) -> Any:
-    return marginals_of(problem.over)
+def placed(problem: Problem, u: Floats) -> Floats:
+    """Return the points of some probabilities."""
+    return read_space(problem.over).place(Moved(u, None, None))[0]
 
 
 def corner(x: Floats, total: float = 1.85) -> Floats:

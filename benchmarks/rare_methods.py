@@ -19,7 +19,8 @@ import numpy as np
 from benchmarks import pages, report
 from benchmarks.rare_problems import FIRST, MORE, Problem
 from benchmarks.rare_rivals import COV, MOST, RIVALS, Found
-from croupier.rare.normal_space import Space, space_of
+from croupier.spaces.base import Space
+from croupier.spaces.read_space import read_space
 
 MISSING = """openturns is not installed. `make bench-rare` installs it with croupier into a separate
 virtual environment. To do it by hand:
@@ -49,12 +50,12 @@ def openturns(name: str, problem: Problem, calls: list[int], space: Space, seed:
         if time.process_time() - began > LONGEST:
             raise RuntimeError(TOO_LONG)
         z = np.asarray(points)
-        g = np.asarray(problem.g(space.to_user(z)), float)
+        g = np.asarray(problem.g(space.from_normal(z)), float)
         calls.append(len(z))
         failing.append(z[g < 0])
         return g[:, None]
 
-    d = space.d
+    d = space.dimension
     function = ot.PythonFunction(d, 1, func_sample=many)
     inputs = ot.RandomVector(ot.Normal(d))
     event = ot.ThresholdEvent(ot.CompositeRandomVector(function, inputs), ot.Less(), 0.0)
@@ -132,16 +133,16 @@ METHODS = (*RIVALS, *OPENTURNS)
 
 def one(problem: Problem, method: str, seed: int) -> tuple[Found | str, int]:
     """Run a method; the reason if it raises."""
-    space, calls = space_of(problem.over), []
+    space, calls = read_space(problem.over), []
 
     def g(z: Any) -> Any:
         calls.append(len(z))
-        return np.asarray(problem.g(space.to_user(z)), float)
+        return np.asarray(problem.g(space.from_normal(z)), float)
 
     rng = np.random.default_rng(seed)
     try:
         if method in RIVALS:
-            found = RIVALS[method](g, calls, space.d, rng)
+            found = RIVALS[method](g, calls, space.dimension, rng)
         else:
             found = openturns(OPENTURNS[method], problem, calls, space, seed)
     except SystemExit:
@@ -159,7 +160,7 @@ def measure(problem: Problem, method: str, seeds: int, seconds: float) -> dict[s
     """
     value, began = float(problem.value()), time.process_time()
     parts = {"four": 4, "RP11": 4}.get(problem.name[:4], 2)
-    space = space_of(problem.over)
+    space = read_space(problem.over)
     calls, reasons = [], []
     missed = silent = warned = lost = reached = 0
     for seed in range(1, seeds + 1):
@@ -179,7 +180,9 @@ def measure(problem: Problem, method: str, seeds: int, seconds: float) -> dict[s
         silent += miss and not found.warned
         reached += found.value > 0 and found.stderr <= 1.05 * COV * found.value
         if problem.modes is not None:
-            there = problem.modes(space.to_user(found.points)) if len(found.points) else np.empty(0)
+            there = (
+                problem.modes(space.from_normal(found.points)) if len(found.points) else np.empty(0)
+            )
             lost += len(np.unique(there)) < parts
     return {
         "problem": problem.name,

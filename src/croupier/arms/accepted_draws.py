@@ -10,13 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.densities import Density, density_of
-from croupier.arms.domain import domain_of
 from croupier.arms.integrand import Integrand, integrand_of
 from croupier.arms.ready_made import Known
 from croupier.checks import positive
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
+from croupier.spaces.base import Space
+from croupier.spaces.read_space import read_space
 
 __all__ = ["rejection"]
 
@@ -31,7 +31,7 @@ class Accepted:
 
     integrand: Integrand
     log_target: Callable[[Any], Any]
-    proposal: Density
+    proposal: Space
     log_bound: float
     name: str
 
@@ -39,7 +39,7 @@ class Accepted:
         points, costs, made, found, since = [], [], 0, 0, 0
         while found < size:
             n = min(_LARGEST, max(64, int(1.2 * (size - found) * (made + 1) / (found + 1))))
-            x = self.proposal.draw(rng, n)
+            x = self.proposal.sample(rng, n)
             at = np.flatnonzero(np.log(rng.random(n)) < self._log_ratio(x))[: size - found]
             if len(at):
                 costs.append(np.diff(at, prepend=-1 - since))
@@ -64,7 +64,7 @@ class Accepted:
                 f"log_target returned {log_p.size} numbers for {len(x)} points: return one each",
                 arm=self.name,
             )
-        ratio = log_p - self.proposal.log(x) - self.log_bound
+        ratio = log_p - self.proposal.logpdf(x) - self.log_bound
         if (ratio > 1e-9).any():
             at = int(np.argmax(ratio))
             raise ArmError(
@@ -100,9 +100,8 @@ def rejection(
     if not callable(log_target):
         raise PlanError(f"log_target must be a function of points (n, d), got {log_target!r:.80}")
     log_bound = math.log(positive("bound", bound))
-    integrand = integrand_of(f, domain_of(proposal))
-    return Arm(Accepted(integrand, log_target, density_of("proposal", proposal), log_bound, name),
-               name)  # fmt: skip
+    space = read_space(proposal, argument="proposal", needs=("density", "sample"))
+    return Arm(Accepted(integrand_of(f, space), log_target, space, log_bound, name), name)
 
 
 def example() -> Known:

@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.domain import INSIDE, Moved
 from croupier.arms.evaluated import Evaluated, evaluated
 from croupier.arms.ready_made import Known
 from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.errors import PlanError
+from croupier.spaces.base import INSIDE, Moved
 
 __all__ = ["control_variate", "solved"]
 

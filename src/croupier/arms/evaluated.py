@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.domain import INSIDE, Domain, Moved, domain_of
 from croupier.arms.integrand import Integrand, integrand_of, weighted_values
 from croupier.data.draws import Floats
+from croupier.spaces.base import INSIDE, Moved, Space
+from croupier.spaces.read_space import read_space
 
 __all__ = ["Evaluated", "evaluated"]
 
@@ -20,7 +21,7 @@ class Evaluated:
     """A function g of points of the unit cube, whose mean is the integral."""
 
     integrand: Integrand
-    domain: Domain
+    domain: Space
     name: str
 
     @property
@@ -42,5 +43,5 @@ class Evaluated:
 
 def evaluated(f: Callable[[Any], Any], over: Any, dimension: int | None, name: str) -> Evaluated:
     """Return an integrand with its domain; f and `over` are those of `croupier.integrate`."""
-    domain = domain_of(over, dimension)
+    domain = read_space(over, needs=("cube",), dimension=dimension)
     return Evaluated(integrand_of(f, domain), domain, name)

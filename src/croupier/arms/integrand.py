@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.arms.domain import Domain, Moved
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, CroupierWarning, PlanError, text_of
+from croupier.spaces.base import Moved, Space
 
 __all__ = ["Integrand", "integrand_of", "weighted_values"]
 
@@ -55,7 +55,7 @@ class Integrand:
         return values.astype(float, copy=False)
 
 
-def integrand_of(f: Any, domain: Domain) -> Integrand:
+def integrand_of(f: Any, domain: Space) -> Integrand:
     """Find out how f is called, and return it as an integrand.
 
     A function of one point is wrapped, with a warning that a function of all points is faster.
@@ -67,7 +67,10 @@ def integrand_of(f: Any, domain: Domain) -> Integrand:
     many = 3 if d == 2 else 2
     u = np.array([[(base + 0.618 * j) % 1.0 for j in range(d)] for base in _TRIED[:many]])
     try:
-        x, _ = domain.place(Moved(u, None, None))
+        if "cube" in domain.lacks:
+            x = domain.sample(np.random.default_rng(0), many)
+        else:
+            x, _ = domain.place(Moved(u, None, None))
     except PlanError:
         raise
     except Exception as error:
@@ -122,7 +125,7 @@ def _check_arguments(f: Any, d: int) -> None:
         )
 
 
-def weighted_values(integrand: Integrand, domain: Domain, moved: Moved, name: str) -> Floats:
+def weighted_values(integrand: Integrand, domain: Space, moved: Moved, name: str) -> Floats:
     """Return f(x) times all weights at points of the cube; refuse what is not finite."""
     x, weight = domain.place(moved)
     try:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.densities import Density, density_of
-from croupier.arms.domain import NormalDomain, domain_of
 from croupier.arms.integrand import Integrand, integrand_of
 from croupier.arms.ready_made import Known
 from croupier.checks import share_of
 from croupier.data.draws import Draws
 from croupier.errors import PlanError
+from croupier.spaces.base import Space
+from croupier.spaces.read_space import read_space
+from croupier.spaces.vectors import NormalVector
 
 __all__ = ["importance"]
 
@@ -26,16 +27,16 @@ class Proposed:
     """Values f p/q at points of q, a part `defensive` of them from p itself."""
 
     integrand: Integrand
-    target: Density
-    proposal: Density
+    target: Space
+    proposal: Space
     defensive: float
 
     def __call__(self, rng: np.random.Generator, size: int) -> Draws:
-        x, p, share = self.proposal.draw(rng, size), self.target, self.defensive
+        x, p, share = self.proposal.sample(rng, size), self.target, self.defensive
         if share:
             own = rng.random(size) < share
-            x[own] = p.draw(rng, int(own.sum()))
-        log_p, log_q = p.log(x), self.proposal.log(x)
+            x[own] = p.sample(rng, int(own.sum()))
+        log_p, log_q = p.logpdf(x), self.proposal.logpdf(x)
         if share:
             log_q = np.logaddexp(math.log1p(-share) + log_q, math.log(share) + log_p)
         inside = log_p > -np.inf
@@ -68,28 +69,29 @@ def importance(
             1/defensive (Hesterberg, Technometrics 37, 1995).
         name: The name of the arm.
     """
-    domain = domain_of(over)
+    target = read_space(over, needs=("density", "sample"))
     if (proposal is None) == (tilt is None):
         raise PlanError("give either proposal= or tilt=")
     if tilt is not None:
-        proposal = _tilted(domain, tilt)
-    target, q = density_of("over", over), density_of("proposal", proposal)
+        proposal = _tilted(target, tilt)
+    q = read_space(proposal, argument="proposal", needs=("density", "sample"))
     if target.dimension != q.dimension:
         raise PlanError(
             f"over has {target.dimension} dimensions, but the proposal has {q.dimension}"
         )
     share = share_of("defensive", defensive)
-    return Arm(Proposed(integrand_of(f, domain), target, q, share), name)
+    return Arm(Proposed(integrand_of(f, target), target, q, share), name)
 
 
-def _tilted(domain: Any, tilt: Any) -> Any:
+def _tilted(space: Space, tilt: Any) -> Any:
     from scipy import stats
 
-    if not isinstance(domain, NormalDomain):
+    if not isinstance(space, NormalVector):
         raise PlanError("tilt= is for a multivariate normal over=: give proposal= instead")
-    by = np.broadcast_to(np.asarray(tilt, dtype=float), (domain.dimension,))
-    covariance = domain.root @ domain.root.T
-    return stats.multivariate_normal(domain.mean + covariance @ by, covariance)
+    by = np.broadcast_to(np.asarray(tilt, dtype=float), (space.dimension,))
+    root = np.diag(space.root) if space.root.ndim == 1 else space.root
+    covariance = root @ root.T
+    return stats.multivariate_normal(space.mean + covariance @ by, covariance)
 
 
 def example() -> Known:

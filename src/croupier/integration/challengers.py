@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
@@ -21,6 +20,7 @@ from croupier.integration.net_arm import Segment
 from croupier.integration.point_variances import point_variances
 from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
+from croupier.spaces.base import Moved
 
 Ints: TypeAlias = NDArray[np.int64]
 

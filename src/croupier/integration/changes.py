@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from croupier.arms.domain import INSIDE, Moved
 from croupier.data.draws import Floats
+from croupier.spaces.base import INSIDE, Moved
 
 __all__ = ["Change", "Identity", "NormalMixture", "Rotated", "Separable"]
 

@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 
-from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.integration.equal_nets import error_of_jump, highest_jump
 from croupier.integration.hidden_tails import Seen
@@ -24,6 +23,7 @@ from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.panels import ORDER, Box, Panels
 from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import TRUSTED, Standing, kept
+from croupier.spaces.base import Moved
 
 __all__ = ["CUBATURE", "MOST_AXES", "CheckedCubature"]
 

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.integration.changes import Change
+from croupier.spaces.base import Moved
 
 __all__ = ["Seen", "hidden", "outlying"]
 

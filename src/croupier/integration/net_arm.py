@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.domain import Domain
 from croupier.arms.integrand import Integrand, weighted_values
 from croupier.data.draws import Draws, Floats
 from croupier.integration.changes import Change
 from croupier.integration.equal_nets import highest_jump
 from croupier.integration.net_errors import block_size
 from croupier.integration.nets import net_points
+from croupier.spaces.base import Space
 
 __all__ = ["NetArm", "Segment"]
 
@@ -67,7 +67,7 @@ class NetArm:
     """The arm of a family: the values f(x) weight at the points of a segment."""
 
     integrand: Integrand
-    domain: Domain
+    domain: Space
     name: str
 
     def draw(self, rng: np.random.Generator, size: int, state: Segment) -> Draws:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Unpack
 
 from croupier.arms.base import Arm
-from croupier.arms.domain import domain_of
 from croupier.arms.integrand import integrand_of
 from croupier.checks import known_settings
 from croupier.errors import PlanError
@@ -19,6 +18,7 @@ from croupier.integration.runner import NETS_EACH
 from croupier.results.result import Result
 from croupier.running.loop import conduct
 from croupier.running.settings import Options, RunSettings, settings_of
+from croupier.spaces.read_space import read_space
 
 __all__ = ["integrate"]
 
@@ -72,7 +72,7 @@ def integrate(
     known_settings("integrate", options, ("draws", "dimension", "names", *Options.__annotations__))
     settings = settings_of(draws, **options)
     _check(settings)
-    domain = domain_of(over, dimension)
+    domain = read_space(over, needs=("cube",), dimension=dimension)
     integrand = integrand_of(f, domain)
     families = ["identity", "separable", "normal"]
     if domain.rotation is not None:

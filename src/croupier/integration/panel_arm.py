@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.domain import Domain, Moved
 from croupier.arms.integrand import Integrand, weighted_values
 from croupier.data.draws import Draws
 from croupier.integration.panels import ORDER, Box, gauss_weights, nodes_of
+from croupier.spaces.base import Moved, Space
 
 __all__ = ["PanelArm", "PanelSegment"]
 
@@ -47,7 +47,7 @@ class PanelArm:
     """The arm of the cubature. The draws of a whole stage have the cubature as their mean."""
 
     integrand: Integrand
-    domain: Domain
+    domain: Space
     name: str
 
     def draw(self, rng: np.random.Generator, size: int, state: PanelSegment) -> Draws:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from croupier.arms.domain import Moved
 from croupier.data.draws import Floats
 from croupier.integration.changes import Change
+from croupier.spaces.base import Moved
 
 __all__ = ["point_variances"]
 

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.domain import Axes, Bounds
 from croupier.arms.integrand import Integrand
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
@@ -16,6 +15,7 @@ from croupier.integration.net_arm import NetArm
 from croupier.integration.panel_arm import PanelArm
 from croupier.integration.race import Race
 from croupier.results.rows import RowMeaning
+from croupier.spaces.axes import Axes, Bounds
 from croupier.tables.base import Example, Kind
 
 __all__ = ["KIND"]

@@ -13,12 +13,13 @@ from croupier.checks import known_settings
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.rare.limit_state import Evaluated, limit_state
-from croupier.rare.normal_space import Space, space_of
 from croupier.rare.rare_result import ProbabilityResult
 from croupier.rare.rare_table import PHASES, RareTable
 from croupier.rare.rounds import bound_by_default
 from croupier.running.loop import conduct
 from croupier.running.settings import Options, RunSettings, settings_of
+from croupier.spaces.base import Space
+from croupier.spaces.read_space import read_space
 
 __all__ = ["probability"]
 
@@ -33,6 +34,7 @@ def probability(
     below: float = 0.0,
     gradient: Callable[[Any], Any] | None = None,
     starts: Any = None,
+    dimension: int | None = None,
     names: Sequence[str] | None = None,
     tolerance_for: Any = None,
     **settings: Unpack[Options],
@@ -48,7 +50,8 @@ def probability(
             not counted. For m limit states it returns (n, m), or m numbers.
         over: The distribution of X: a dimension (standard normal), a list of frozen distributions
             of scipy.stats (independent), a frozen `multivariate_normal`,
-            `croupier.rare.Nataf(marginals, correlation)`, or a pair (dimension, transform).
+            `croupier.rare.Nataf(marginals, correlation)`, or a pair (dimension, transform). Bounds
+            are uniform distributions; all other forms of `over` of `croupier.integrate` work too.
         draws: Budget in calls of g; or give `seconds`. At most half of it is for the search.
         below: The limit.
         gradient: The derivatives of g for your variables, (n, d), or (n, m, d) for m limit states;
@@ -56,6 +59,7 @@ def probability(
             about a hundred points where g is called, too; `result.search` says how often.
         starts: Failing points that you know, in your coordinates (k, d): they join the search. For
             a transform they are standard normal points.
+        dimension: The number of coordinates of u, if `over` is a transform of the unit cube.
         names: Names of m limit states.
         tolerance_for: The components of m limit states that `rtol` and `atol` bind, by name or
             index: ``["any"]``. Otherwise these are every limit state and "any", but not "all".
@@ -73,11 +77,11 @@ def probability(
     >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
     (True, True)
     """
-    own = ("draws", "below", "gradient", "starts", "names", "tolerance_for")
+    own = ("draws", "below", "gradient", "starts", "dimension", "names", "tolerance_for")
     known_settings("probability", settings, (*own, *Options.__annotations__))
     around = settings_of(draws, **settings)
     _check(around)
-    space = space_of(over)
+    space = read_space(over, needs=("normal",), dimension=dimension)
     limit = limit_state(g, space, _number(below), gradient)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
     staff = around.staff(arms)
@@ -89,7 +93,7 @@ def probability(
         staff,
         table=_KIND,
         settings={
-            "dimension": space.d,
+            "dimension": space.dimension,
             "states": limit.states,
             "below": limit.below,
             "starts": None if known is None else known.tolist(),
@@ -130,14 +134,14 @@ def _number(below: Any) -> float:
 def _starts(starts: Any, space: Space) -> Floats | None:
     if starts is None:
         return None
-    known = None
+    known, d = None, space.dimension
     with suppress(TypeError, ValueError):
         points = np.array(starts, float, ndmin=2)
-        if points.ndim == 2 and points.shape[1] == space.d:
+        if points.ndim == 2 and points.shape[1] == d:
             known = space.to_normal(points)
     if known is None or not np.isfinite(known).all():
         raise PlanError(
-            f"starts must be points (k, {space.d}) inside of the distribution, got {starts!r:.200}"
+            f"starts must be points (k, {d}) inside of the distribution, got {starts!r:.200}"
         )
     return known
 

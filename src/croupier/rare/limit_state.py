@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, CroupierError, PlanError, text_of
 from croupier.rare.components import Frozen, log_normal
-from croupier.rare.normal_space import Space
 from croupier.rare.rounds import events_of
+from croupier.spaces.base import Space
 
 __all__ = ["Evaluated", "LimitState", "limit_state"]
 
@@ -80,7 +80,7 @@ class LimitState:
     def slope_at(self, z: Floats) -> Floats:
         """Return the gradient of g for standard normal points z (n, d), as (n, m, d)."""
         assert self.gradient is not None
-        x = np.asarray(self.space.to_user(z), float)
+        x = np.asarray(self.space.from_normal(z), float)
         n, k = len(x), x[0].size
         if self.vectorised:
             raw = np.asarray(self.gradient(x.copy()))
@@ -126,10 +126,10 @@ class Evaluated:
             z = np.array(points, float)
         else:
             assert mixture is not None
-            z = np.empty((size, self.limit.space.d))
+            z = np.empty((size, self.limit.space.dimension))
             for k in np.unique(own):
                 z[own == k] = mixture.components[k].sample(rng, int((own == k).sum()))
-        x = self.limit.space.to_user(z)
+        x = self.limit.space.from_normal(z)
         g = self.limit.at(x)
         fails = events_of(g) < 0
         values = fails.astype(float)
@@ -156,13 +156,13 @@ def limit_state(g: Any, space: Space, below: float, gradient: Any = None) -> Lim
         raise PlanError(f"g must be a function of points (n, d) or of one point, got {g!r:.100}")
     if gradient is not None and not callable(gradient):
         raise PlanError(f"gradient must be a function of the points of g, got {gradient!r:.100}")
-    d = space.d
+    d = space.dimension
     n = 2 if d != 2 else 3  # an array (d, d) could not tell rows from columns
     z = 0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d)
-    x = space.to_user(z)
+    x = space.from_normal(z)
     if x.shape[1:] == (n,):
         n += 1
-        x = space.to_user(0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d))
+        x = space.from_normal(0.1 * np.linspace(-1, 1, n)[:, None] * np.ones(d))
     try:
         many: Any = np.asarray(g(x.copy()))
         failed: Exception | None = None

@@ -8,9 +8,9 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.rare.limit_state import Evaluated, LimitState
-from croupier.rare.normal_space import space_of
 from croupier.rare.rare_table import PHASES, RareTable, loss
 from croupier.results.rows import RowMeaning
+from croupier.spaces.read_space import read_space
 from croupier.tables.base import Example, Kind
 
 __all__ = ["KIND"]
@@ -21,7 +21,7 @@ def _corner(x: Floats) -> Floats:
 
 
 def _example() -> Example:
-    limit = LimitState(_corner, space_of(2), 0.0, True, 1)
+    limit = LimitState(_corner, read_space(2), 0.0, True, 1)
     plan = Plan(
         PHASES, 7, table="probability", settings={"dimension": 2, "states": 1},
         policy={"name": "probability"}, combine="probability",

@@ -9,7 +9,7 @@ the boxes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -17,10 +17,14 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Floats
-from croupier.errors import ArmError, PlanError
+from croupier.errors import ArmError
 from croupier.running.growing_boxes import Box, grown_boxes, parts_of
+from croupier.spaces.axes import Axes
+from croupier.spaces.base import INSIDE, Moved, Space
+from croupier.spaces.read_space import read_space
+from croupier.spaces.vectors import NormalVector
 
-__all__ = ["Cell", "Grown", "grow", "marginals_of"]
+__all__ = ["Cell", "Grown", "grow"]
 
 #: The pilot has at most this share of the draws, and at most so many.
 PILOT: Final = 0.16
@@ -32,64 +36,11 @@ _BOXES: Final = 128
 
 
 @dataclass(frozen=True)
-class Marginal:
-    """One coordinate: its quantile function."""
-
-    law: Any
-
-    def __call__(self, u: Floats) -> Floats:
-        """Return the quantiles of some probabilities."""
-        return np.asarray(self.law.ppf(u), float)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A coordinate that is uniform between two ends."""
-
-    low: float
-    high: float
-
-    def __call__(self, u: Floats) -> Floats:
-        """Return the quantiles of some probabilities."""
-        return np.asarray(self.low + (self.high - self.low) * u)
-
-
-def marginals_of(over: Any) -> tuple[Callable[[Floats], Floats], ...]:
-    """Return the coordinates of a product: pairs (low, high), or distributions of scipy.
-
-    >>> [float(one(np.array(0.5))) for one in marginals_of([(0, 2), (1, 3)])]
-    [1.0, 2.0]
-    """
-    if isinstance(over, str) or not isinstance(over, Sequence) or not over:
-        raise PlanError(
-            "over must be a sequence with a pair (low, high) or a distribution of scipy.stats for "
-            f"each coordinate, got {over!r}"
-        )
-    return tuple([_marginal(k, one) for k, one in enumerate(over)])
-
-
-def _marginal(k: int, one: Any) -> Callable[[Floats], Floats]:
-    if callable(getattr(one, "ppf", None)):
-        return Marginal(one)
-    try:
-        low, high = (float(end) for end in one)
-    except (TypeError, ValueError):
-        low, high = math.nan, math.nan
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise PlanError(
-            f"over[{k}] must be a pair (low, high), finite and low < high, or a distribution of "
-            f"scipy.stats with one variable, got {one!r}"
-            f"{'; for one coordinate give over=[(0, 1)]' if np.ndim(one) == 0 else ''}"
-        )
-    return Interval(low, high)
-
-
-@dataclass(frozen=True)
 class Cell:
     """One stratum: the function on the points whose probabilities lie in a box of [0, 1]^d."""
 
     function: Callable[[Floats], Any]
-    marginals: tuple[Callable[[Floats], Floats], ...]
+    space: Space
     low: tuple[float, ...]
     high: tuple[float, ...]
 
@@ -105,8 +56,7 @@ class Cell:
 
     def at(self, u: Floats) -> Any:
         """Return the function at the points of some probabilities."""
-        x = [quantile(u[:, j]) for j, quantile in enumerate(self.marginals)]
-        return self.function(np.column_stack(x))
+        return self.function(self.space.place(Moved(np.clip(u, *INSIDE), None, None))[0])
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
         """Return draws of the stratum."""
@@ -130,12 +80,12 @@ def grow(
     `pilot` is the number of draws that may be used. Fewer are used if there is little to gain. If
     there is no clear gain at all, there is one stratum.
     """
-    marginals = marginals_of(over)
-    d = len(marginals)
-    whole = Cell(function, marginals, (0.0,) * d, (1.0,) * d)
+    space = read_space(over, needs=("cube", "sample"))  # a sample: no infinite bounds
+    d = space.dimension
+    whole = Cell(function, space, (0.0,) * d, (1.0,) * d)
     most = min(max(pilot // _PER_BOX, 2), _BOXES)
     boxes, used = grown_boxes(lambda u: _values(whole, u), d, pilot, most, rng)
-    return _strata(function, marginals, boxes, used)
+    return _strata(function, space, boxes, used)
 
 
 def _values(whole: Cell, u: Floats) -> Floats:
@@ -150,21 +100,16 @@ def _values(whole: Cell, u: Floats) -> Floats:
         )
     if not np.isfinite(y).all():
         bad = int(np.flatnonzero(~np.isfinite(y))[0])
-        at = [round(float(m(u[bad, j])), 6) for j, m in enumerate(whole.marginals)]
+        x, _ = whole.space.place(Moved(np.clip(u[bad : bad + 1], *INSIDE), None, None))
+        at = x[0].round(6).tolist()
         raise ArmError(f"returned {y[bad]} at the point {at}", arm="pilot", value=float(y[bad]))
     return y
 
 
-def _strata(
-    function: Callable[[Floats], Any],
-    marginals: tuple[Callable[[Floats], Floats], ...],
-    boxes: list[Box],
-    used: int,
-) -> Grown:
+def _strata(function: Callable[[Floats], Any], space: Space, boxes: list[Box], used: int) -> Grown:
     boxes = sorted(boxes, key=lambda box: tuple(box.low.tolist()))
     cells = [
-        Cell(function, marginals, tuple(box.low.tolist()), tuple(box.high.tolist()))
-        for box in boxes
+        Cell(function, space, tuple(box.low.tolist()), tuple(box.high.tolist())) for box in boxes
     ]
     arms = tuple([Arm(cell, name=_name(k, cell)) for k, cell in enumerate(cells)])
     weights = np.array([cell.weight for cell in cells])
@@ -174,13 +119,19 @@ def _strata(
 
 
 def _name(k: int, cell: Cell) -> str:
-    """Return a name that says where a stratum lies, such as ``"3: 0.2 < x1 < 0.5"``."""
-    said = []
-    for j, (quantile, low, high) in enumerate(
-        zip(cell.marginals, cell.low, cell.high, strict=True)
-    ):
-        if low > 0 or high < 1:
-            start = f"{float(quantile(np.array(low))):.4g} < " if low > 0 else ""
-            end = f" < {float(quantile(np.array(high))):.4g}" if high < 1 else ""
-            said.append(f"{start}x{j}{end}")
+    """Return a name that says where a stratum lies, such as ``"3: 0.2 < x1 < 0.5"``.
+
+    If the coordinates depend on each other, it says where their probabilities u lie.
+    """
+    low, high, said = np.array(cell.low), np.array(cell.high), []
+    letter = "u"
+    if isinstance(cell.space, Axes | NormalVector) and cell.space.rotation is None:
+        letter = "x"
+        ends = np.clip(np.stack((low, high)), *INSIDE)
+        low, high = cell.space.place(Moved(ends, None, None))[0]
+    for j in range(cell.space.dimension):
+        start = f"{low[j]:.4g} < " if cell.low[j] > 0 else ""
+        end = f" < {high[j]:.4g}" if cell.high[j] < 1 else ""
+        if start or end:
+            said.append(f"{start}{letter}{j}{end}")
     return f"{k}: {', '.join(said) or 'everything'}"

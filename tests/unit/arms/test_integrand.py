@@ -10,12 +10,13 @@ import pytest
 import scipy.stats as st
 
 import croupier as cr
-from croupier.arms.domain import Moved, domain_of
 from croupier.arms.integrand import integrand_of
 from croupier.importance.family import Family
+from croupier.spaces.base import Moved
+from croupier.spaces.read_space import read_space
 
-SQUARE = domain_of([(0, 1)] * 2)
-LINE = domain_of((0, 1))
+SQUARE = read_space([(0, 1)] * 2)
+LINE = read_space((0, 1))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_a_function_that_changes_its_points_in_place_changes_nothing_else(d: int
         u += 1
         return u
 
-    domain = domain_of((transform, None), d)
+    domain = read_space((transform, None), dimension=d)
     points = np.full((4, d), 0.25)
     integrand = integrand_of(f, domain)
     assert integrand(points).tolist() == [0.5 * d] * 4

@@ -14,7 +14,6 @@ from scipy.special import ndtri
 
 import croupier as cr
 from benchmarks.peer_problems import problems
-from croupier.arms.domain import Moved
 from croupier.integration.changes import Identity, Separable
 from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.hidden_tails import Seen, hidden, outlying
@@ -23,6 +22,7 @@ from croupier.integration.net_errors import NetError, net_error
 from croupier.integration.nets import net_points
 from croupier.integration.race import LEAST
 from croupier.integration.runner import NETS_EACH
+from croupier.spaces.base import Moved
 
 CUBE = [(0, 1)] * 3
 PROBLEMS = {problem.name: problem for problem in problems()}

@@ -11,12 +11,12 @@ import pytest
 from scipy.special import ndtri
 
 import croupier as cr
-from croupier.arms.domain import Moved
 from croupier.integration.changes import NormalMixture, Separable
 from croupier.integration.net_errors import net_error
 from croupier.integration.nets import net_points
 from croupier.integration.point_variances import point_variances
 from croupier.integration.uneven_nets import fallen, net_weights, uneven_error
+from croupier.spaces.base import Moved
 
 CUBE = [(0, 1)] * 5
 

@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 
 from croupier.rare.descent import Descent, beyond
-from croupier.rare.normal_space import Nataf, space_of
+from croupier.spaces.read_space import read_space
+from croupier.spaces.vectors import Nataf
 
 Function = Callable[[Any], Any]
 
@@ -154,14 +155,14 @@ def test_the_component_beyond_a_design_point_is_narrow_along_it() -> None:
     ids=["normal", "marginals", "vector", "copula", "transform"],
 )
 def test_the_chain_rule_agrees_with_finite_differences(over: Any) -> None:
-    space = space_of(over)
+    space = read_space(over)
     weights = np.array([1.0, -2.0, 0.5])
     z = np.random.default_rng(7).normal(0, 2, (5, 3))
 
     def g(z: Any) -> Any:
-        return np.sin(space.to_user(z)) @ weights
+        return np.sin(space.from_normal(z)) @ weights
 
-    there = np.cos(space.to_user(z)) * weights
+    there = np.cos(space.from_normal(z)) * weights
     found = space.pulled_back(z, there[:, None])[:, 0]
     steps = 1e-5 * np.eye(3)
     known = np.column_stack([(g(z + step) - g(z - step)) / 2e-5 for step in steps])

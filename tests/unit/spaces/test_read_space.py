@@ -9,15 +9,17 @@ import pytest
 from scipy import stats
 
 import croupier as cr
-from croupier.arms.domain import Moved, NormalDomain, domain_of
 from croupier.integration.changes import Identity, NormalMixture, Rotated, Separable
+from croupier.spaces.base import Moved
+from croupier.spaces.read_space import read_space
+from croupier.spaces.vectors import NormalVector
 
 inf = float("inf")
 
 
 def mean(over: Any, f: Any, dimension: int | None = None, n: int = 2**14) -> float:
     """Return the integral of f by a midpoint rule in one dimension, by Sobol points in more."""
-    domain = domain_of(over, dimension)
+    domain = read_space(over, dimension=dimension)
     d = domain.dimension
     u = (np.arange(n) + 0.5)[:, None] / n
     if d > 1:
@@ -55,8 +57,8 @@ def test_a_pair_of_functions_is_an_integral_over_dx_or_an_expectation() -> None:
 
 def test_a_multivariate_normal_has_its_mean_and_covariance_under_both_roots() -> None:
     covariance = np.array([[2.0, 0.9], [0.9, 1.0]])
-    domain = domain_of(stats.multivariate_normal([1.0, -1.0], covariance))
-    assert isinstance(domain, NormalDomain)
+    domain = read_space(stats.multivariate_normal([1.0, -1.0], covariance))
+    assert isinstance(domain, NormalVector)
     u = stats.qmc.Sobol(2, rng=np.random.default_rng(7)).random(2**14) + 1e-9
     for change in (Identity(), Rotated(domain.rotation)):
         x, weight = domain.place(change.move(u))
@@ -66,11 +68,11 @@ def test_a_multivariate_normal_has_its_mean_and_covariance_under_both_roots() ->
 
 
 def test_independent_normals_have_no_principal_components_to_try() -> None:
-    assert domain_of(stats.multivariate_normal([0.0, 0.0])).rotation is None
+    assert read_space(stats.multivariate_normal([0.0, 0.0])).rotation is None
 
 
 def test_a_singular_covariance_is_no_problem() -> None:
-    domain = domain_of(
+    domain = read_space(
         stats.multivariate_normal([0.0, 0.0], [[1.0, 1.0], [1.0, 1.0]], allow_singular=True)
     )
     x, _ = domain.place(Moved(np.array([[0.3, 0.6], [0.9, 0.1]]), None, None))
@@ -85,19 +87,30 @@ def test_a_singular_covariance_is_no_problem() -> None:
         ((float("nan"), 1), None, "give low < high"),
         ((inf, inf), None, "give low < high"),
         ([], None, "over= has no axes"),
-        (3, None, "over= cannot be 3: give bounds"),
+        (2.5, None, "over= cannot be 2.5: give a dimension"),
+        (0, None, "a dimension of at least 1, got 0"),
+        (True, None, "over= cannot be True"),
+        ("normal", None, "over= cannot be 'normal'"),
+        (stats.norm([0, 0], [2, 1]), None, "2 sets of parameters: give a list of 2"),
+        (lambda u: u, None, "over= cannot be <function"),
+        (
+            (lambda u: u, lambda x: x),
+            None,
+            r"\(sample\(rng, size\), logpdf\(points\)\), but the first",
+        ),
+        ((lambda rng, n: 1.0, lambda x: x), None, "return one row per point"),
         ([(0, 1), 3], None, "axis 1 of over= cannot be 3"),
         (stats.dirichlet([1, 2]), None, r"which has no inverse \(ppf\)"),
         (stats.norm, None, "without parameters: freeze it"),
         ([(0, 1)] * 2, 3, "dimension=3, but over= has 2 axes"),
         ((0, 1), 3, "dimension=3, but over= has 1 axis"),
         ((np.sqrt, None), None, "give dimension="),
-        ([(0, 1)] * 301, None, "over= has 301 dimensions, and integrate takes at most 300"),
+        ([(0, 1)] * 301, None, "over= has 301 dimensions, and nets of points have at most 300"),
     ],
 )
 def test_what_is_no_domain_is_refused(over: Any, dimension: Any, message: str) -> None:
     with pytest.raises(cr.PlanError, match=message):
-        domain_of(over, dimension)
+        read_space(over, needs=["cube"], dimension=dimension)
 
 
 def test_a_transform_with_the_wrong_shape_is_refused() -> None:

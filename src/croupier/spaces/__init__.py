@@ -1,0 +1,1 @@
+"""Spaces: where the randomness of a problem lives. One reader serves every door."""
