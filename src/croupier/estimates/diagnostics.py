@@ -21,7 +21,7 @@ from croupier.estimates.intervals import normal_quantile
 from croupier.estimates.skewed_ends import least_df
 from croupier.policies.base import objective_weights
 
-__all__ = ["agreement", "unnoticed", "warnings_of"]
+__all__ = ["MISALLOCATED", "agreement", "unnoticed", "warnings_of"]
 
 #: Below this p-value, the arms do not disagree by chance.
 _CLEARLY = 1e-3
@@ -38,7 +38,7 @@ _Z = 1.645
 
 #: An arm that is this many times more efficient than the leading one should have led, in a run
 #: that spent this many times the price of its first draws.
-_MISALLOCATED = 3.0
+MISALLOCATED = 3.0
 _DECIDED = 100
 
 #: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
@@ -180,10 +180,10 @@ def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
         return []
     loss = np.where(known, ledger.price * V, np.inf)
     best = int(loss.argmin())
-    if loss[most] <= _MISALLOCATED * loss[best]:
+    if loss[most] <= MISALLOCATED * loss[best]:
         return []
     return [
-        f"{plan.names[best]!r} has more than {_MISALLOCATED:g} times the efficiency of "
+        f"{plan.names[best]!r} has more than {MISALLOCATED:g} times the efficiency of "
         f"{plan.names[most]!r}, which got {ledger.cost[most] / ledger.spent:.0%} of the budget: "
         f"the answer is valid, but a run of {plan.names[best]!r} alone would be more precise"
     ]

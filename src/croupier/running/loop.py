@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from croupier.arms.base import Arm
+from croupier.data.central_moments import FEW
 from croupier.data.plan import Plan
 from croupier.engines.hold_interrupts import interrupts_held, released
 from croupier.engines.perform import Engine, Serial, own_arithmetic
 from croupier.errors import CroupierWarning, callers_level
+from croupier.estimates.diagnostics import MISALLOCATED
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
@@ -120,7 +122,7 @@ def conduct(
         elapsed = engine.clock()
         if record is not None:
             record.finish(table.interval, stopped, elapsed, said)
-    for text in said:
+    for text in (*said, *_seconds_would_pay(result, engine.inside)):
         warnings.warn(text, CroupierWarning, stacklevel=callers_level())
     if record is not None:
         result = result.of_run(record.run_id)
@@ -181,6 +183,29 @@ def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[s
     return [
         f"{said}, not {wanted[worst]:.2g}; an error that falls like 1/sqrt({stopped}) needs "
         f"{stopped}={budget:.2g}"
+    ]
+
+
+def _seconds_would_pay(result: Result, inside: Mapping[str, float]) -> list[str]:
+    """Say that another arm is far better per second than the one that got most of the draws.
+
+    This is said once and is not a part of the result, which must not depend on a clock. A run of
+    less than a second is short enough.
+    """
+    plan, kind = result.plan, kind_of(result.plan.table)
+    rows = [row for row in result.arms if row.draws >= FEW and inside[row.name]]
+    if plan.unit != "draws" or kind.own_arms or not kind.shared_mean or sum(inside.values()) < 1:
+        return []
+    if not result.plan.audit or np.ndim(result.value) or len(rows) < 2:
+        return []
+    loss = {row.name: inside[row.name] / row.draws * float(row.variance) for row in rows}
+    most = max(rows, key=lambda row: row.draws).name
+    best = min(loss, key=lambda name: loss[name])
+    if not loss[most] > MISALLOCATED * loss[best]:
+        return []
+    return [
+        f"{most!r} got most of the draws, but {best!r} is {loss[most] / loss[best]:.2g} times as "
+        "efficient per second: give seconds= in place of draws= if time is what counts"
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -36,6 +36,8 @@ class Recorded:
         #: What has arrived and may not be told yet: an interrupted run still returns it.
         self._kept: dict[int, Outcome] = {}
         self._last = -1
+        #: The seconds inside the calls of each arm. They are no part of a result.
+        self.inside: defaultdict[str, float] = defaultdict(float)
         engine.keep = self._store
         self._begin()
 
@@ -104,6 +106,7 @@ class Recorded:
 
     def tell(self, table: Table, outcome: Outcome) -> None:
         """Tell a table an outcome, as a whole."""
+        self.inside[outcome.arm] += outcome.seconds
         with held:
             if self._log is None or self._log.stored(outcome.ticket) is None:
                 table.tell(outcome)

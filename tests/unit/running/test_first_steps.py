@@ -375,3 +375,16 @@ def test_a_column_beside_numbers_is_told_which_shape_to_return() -> None:
     arms = {"flat": fine, "column": lambda rng, size: rng.random((size, 1))}
     with pytest.raises(cr.ArmError, match=r"return the shape \(size,\), as values\[:, 0\] has"):
         cr.estimate(arms, draws=100, rng=1)
+
+
+def test_a_run_in_draws_says_that_seconds_would_pay_and_its_result_does_not() -> None:
+    def slow(rng: np.random.Generator, size: int) -> np.ndarray:
+        time.sleep(2e-4 * size)
+        return rng.normal(1.0, 0.5, size)
+
+    def fast(rng: np.random.Generator, size: int) -> np.ndarray:
+        return rng.normal(1.0, 1.0, size)
+
+    with pytest.warns(cr.CroupierWarning, match=r"'slow' got most .* give seconds="):
+        result = cr.estimate([slow, fast], draws=8_000, rng=7)
+    assert not result.warnings
