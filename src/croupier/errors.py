@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 __all__ = [
     "ArmError",
@@ -18,6 +18,10 @@ __all__ = [
     "callers_level",
     "text_of",
 ]
+
+
+#: The most characters of one error in a message: a terminal takes minutes to show 50 MB in lines.
+LONGEST_TEXT: Final = 1000
 
 
 class CroupierError(Exception):
@@ -101,13 +105,20 @@ def _is_ours(package: str | None) -> bool:
 def text_of(thing: object, show: Callable[[Any], object] = str) -> str:
     """Return the text of an error or a value; its class if it raises instead of saying.
 
+    A long text is cut.
+
     >>> text_of(OSError("disk full")), text_of(StopIteration())
     ('disk full', '(without a message)')
+    >>> text_of("x" * 10**6)[-30:]
+    'xxxx... (1,000,000 characters)'
     """
     try:
-        return str(show(thing)) or "(without a message)"
+        text = str(show(thing)) or "(without a message)"
     except Exception:  # an object may raise anything when it is printed
         return f"<{type(thing).__name__} without a text>"
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}... ({len(text):,} characters)"
 
 
 def _bare(kind: type[ArmError], *args: str) -> ArmError:

@@ -500,14 +500,25 @@ def replaced(path: Path) -> None:
 
 
 @pytest.mark.parametrize("do", [Path.unlink, moved, replaced])
-@pytest.mark.parametrize("what", ["run.db", "run.db-writer"])
-def test_a_store_or_a_lock_that_is_taken_away_ends_the_run(
+@pytest.mark.parametrize("what", ["run.db", "run.db-writer", "run.db-wal"])
+def test_a_store_a_lock_or_a_log_that_is_taken_away_ends_the_run(
     what: str, do: Callable[[Path], Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "run.db"
     with pytest.raises(cr.StoreError, match=r"run\.db.* was deleted or replaced during the run"):
         run(path, callback=at(20, lambda: do(tmp_path / what)))
     assert owner_of(path) is None
+
+
+@pytest.mark.parametrize("do", [Path.unlink, moved, replaced])
+def test_a_log_that_is_taken_away_loses_no_outcome(
+    do: Callable[[Path], Any], tmp_path: Path, bits: Bits
+) -> None:
+    path = tmp_path / "run.db"
+    with pytest.raises(cr.StoreError, match="what was stored before is safe"):
+        run(path, callback=at(20, lambda: do(tmp_path / "run.db-wal")))
+    assert len(cr.open_run(path).result().history) == 20
+    assert bits(run(path)) == bits(run(tmp_path / "other.db"))
 
 
 def test_the_lock_of_another_process_is_not_removed(tmp_path: Path) -> None:

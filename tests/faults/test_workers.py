@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import croupier as cr
+from croupier.engines import broken_executors, choose_engine
 from croupier.engines import executor_engine as pools
 from croupier.engines.choose_engine import staff_of
 
@@ -545,7 +547,7 @@ def test_a_client_of_dask_that_is_closed_during_a_run_is_named() -> None:
             if progress.tickets == 20:
                 client.close()
 
-        with pytest.raises(cr.PlanError, match=r"broke while tickets 2.* the Dask client"):
+        with pytest.raises(cr.PlanError, match=r"broke while tickets 2.*Dask.*: Client\("):
             cr.estimate(
                 {"a": normal(1.0, 1e-3)}, draws=10**5, rng=7, width=4, callback=close,
                 executor=client.get_executor(),
@@ -603,6 +605,22 @@ def test_short_batches_travel_together_and_long_ones_alone(monkeypatch: pytest.M
     slow = {"a": normal(1.0, seconds), "b": normal(0.5, seconds)}
     cr.estimate(slow, draws=60, rng=7, width=8, batch="one", executor=lambda: ThreadPoolExecutor(8))
     assert set(sent) == {1}
+
+
+def test_batches_that_travel_together_leave_no_worker_without_work() -> None:
+    arms = {"a": cr.Arm(normal(1.0), name="a")}
+    with ThreadPoolExecutor(2) as threads:
+        pool = pools.Pool(cr.Plan(names=("a",), seed=7), arms, None, staff_of(None, threads))
+        pool._trip, pool._worth = 5e-3, 50e-3
+        sent: dict[float, list[int]] = {}
+        for seconds in (1e-4, 10e-3, 40e-3, 1.0):
+            pool._pace["a"] = seconds
+            pool._waiting.extend(cr.Batch(ticket, "a", 1, 7) for ticket in range(4))
+            sent[seconds] = []
+            while pool._waiting:
+                sent[seconds].append(len(pool._for_one_task()))
+        pool.close()
+    assert sent == {1e-4: [4], 10e-3: [2, 1, 1], 40e-3: [2, 1, 1], 1.0: [1, 1, 1, 1]}
 
 
 # -- arms that go wrong
@@ -841,6 +859,26 @@ def test_an_arm_that_hangs_is_named_in_time(
         request.getfixturevalue("dask")[1].end()  # some are about to end themselves
 
 
+def stopped(rng: np.random.Generator, size: int) -> np.ndarray:
+    """Be stopped by somebody, as by Ctrl-Z or a debugger."""
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return rng.random(size)
+
+
+@pytest.mark.parametrize("arm", [stubborn, stopped])
+@pytest.mark.parametrize("instance", [False, True])
+def test_a_shared_pool_that_cannot_watch_the_time_is_ended(
+    instance: bool, arm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "SILENCE", 0.5)
+    bad = cr.Arm(arm, name="bad", timeout=0.3)
+    with (
+        forked() if instance else contextlib.nullcontext(forked) as pool,
+        pytest.raises(cr.ArmError, match=r"^arm 'bad', ticket 0: .* timeout of 0.3 s.*stopped, or"),
+    ):
+        cr.estimate([bad], draws=1000, rng=7, executor=pool)  # and the fixture finds no process
+
+
 def test_an_arm_in_time_is_left_alone(bits: Bits) -> None:
     run: dict[str, Any] = {"draws": 2000, "rng": 7, "width": 4}
     patient = {"a": cr.Arm(normal(1.0), timeout=60), "b": cr.Arm(normal(0.1), timeout=60)}
@@ -1006,6 +1044,83 @@ def test_an_executor_that_hides_its_size_needs_one() -> None:
         cr.estimate(arms, draws=100, executor=Plain())
     assert cr.estimate(arms, draws=100, rng=7, executor=Plain(), workers=3).plan.width == 6
     assert cr.estimate(arms, draws=100, rng=7, executor=Plain, width=3).plan.width == 3
+
+
+class Job:
+    """What submitit returns: it can be asked and waited for, but it calls nobody."""
+
+    def __repr__(self) -> str:
+        return "SlurmJob<job_id=3>"
+
+
+def test_an_executor_with_futures_of_its_own_is_refused() -> None:
+    class AutoExecutor:
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Job:
+            return Job()
+
+    executor: Any = AutoExecutor()
+    for one in (executor, AutoExecutor):
+        with pytest.raises(cr.PlanError, match=r"SlurmJob<job_id=3>, which is not a future.*Dask"):
+            cr.estimate({"a": normal(1.0)}, draws=100, executor=one, workers=2)
+
+
+class Away:
+    """The executor of a Dask client that has been closed."""
+
+    __module__ = "distributed.cfexecutor"
+    _client = SimpleNamespace(status="closed", nthreads=lambda: {"node": 2})
+    _kwargs: dict[str, Any] = {}  # noqa: RUF012
+    _shutdown, submit = False, None
+
+
+def test_a_dask_client_that_is_gone_says_how_to_make_another() -> None:
+    away: Any = Away()
+    with pytest.raises(cr.PlanError, match=r"executor=lambda: Client\(address\)\.get_executor\(\)"):
+        cr.estimate({"a": normal(1.0)}, draws=100, executor=away)
+
+
+def test_more_batches_are_out_where_a_trip_takes_longer() -> None:
+    away: Any = Away()
+    assert [staff_of(None, one).ahead for one in (away, Away, ThreadPoolExecutor)] == [4, 4, 2]
+
+
+def test_an_engine_that_has_lost_its_workers_is_named_and_waited_for(
+    bits: Bits, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Cluster(Executor):
+        """Loses its workers at the twentieth call, and gets them back when they were missed."""
+
+        def __init__(self) -> None:
+            self.calls, self.missed, self.kept = 0, False, deque[Any]()
+
+        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            self.calls += 1
+            self.kept.append((future := Future[Any](), partial(fn, *args, **kwargs)))
+            if self.calls < 20 or self.missed:
+                self.work()
+            return future
+
+        def work(self) -> None:
+            while self.kept:
+                future, call = self.kept.popleft()
+                future.set_result(call())
+
+        def count(self) -> int:
+            if not self.kept:
+                return 2
+            self.missed = True
+            self.work()
+            return 0
+
+    monkeypatch.setattr(choose_engine, "COUNTS", (Cluster.count,))
+    monkeypatch.setattr(pools, "PATIENCE", 0.01)
+    monkeypatch.setattr(broken_executors, "SILENCE", 0.0)
+    run: dict[str, Any] = {"draws": 500, "rng": 7, "width": 4}
+    with pytest.warns(cr.CroupierWarning, match=r"Cluster has no workers: .* Ctrl-C") as said:
+        result = cr.estimate({"a": normal(1.0)}, executor=Cluster(), **run)
+    assert len([one for one in said if "no workers" in str(one.message)]) == 1
+    assert "Cluster has no workers" in caplog.text
+    assert bits(result) == bits(cr.estimate({"a": normal(1.0)}, **run))
 
 
 def test_an_executor_that_was_shut_down_is_refused() -> None:

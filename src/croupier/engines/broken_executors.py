@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import reprlib
+import time
+import warnings
 from collections.abc import Collection, Sequence
 from concurrent.futures import (
     BrokenExecutor,
@@ -20,19 +24,25 @@ from uuid import uuid4
 
 from croupier.data.draws import Batch
 from croupier.engines import remote
-from croupier.engines.concurrent_futures import let_go
+from croupier.engines.concurrent_futures import has_processes, let_go
 from croupier.engines.packing import named, packed_batches, packed_kit, unloadable
 from croupier.engines.remote import Kit
 from croupier.engines.staff import Staff
-from croupier.errors import PlanError
+from croupier.errors import CroupierWarning, PlanError, callers_level, text_of
 
-__all__ = ["Seat", "Seats"]
+__all__ = ["PATIENCE", "SILENCE", "Seat", "Seats"]
 
 #: At most this many executors in a row may break before they have taken a single task.
 _USELESS: Final = 3
 
-#: How long to wait for an answer before looking whether it can still come, in seconds.
-_PATIENCE: Final = 1.0
+#: The longest single wait, in seconds: on some systems Ctrl-C does not interrupt a longer wait.
+PATIENCE: Final = 1.0
+
+#: After this many seconds in which nothing was sent and nothing came back, ask whether anything
+#: still can. A process of a pool takes a few seconds to start on a busy machine.
+SILENCE: Final = 10.0
+
+_log = logging.getLogger("croupier")
 
 
 @dataclass(eq=False)
@@ -61,6 +71,15 @@ class Seats:
         self._key = uuid4().hex
         self._sent = uuid4().int
         self._seats: list[Seat] = []
+        self.moved()
+
+    def moved(self) -> None:
+        """Note that something was sent, or has come back."""
+        self._last_move, self._warned = time.perf_counter(), False
+
+    def silent(self) -> float:
+        """Return for how many seconds nothing was sent and nothing came back."""
+        return time.perf_counter() - self._last_move
 
     def open(self) -> None:
         """Start the workers and send them the arms; an arm that cannot be sent is refused here."""
@@ -93,13 +112,28 @@ class Seats:
                 self._greeted(seat)
 
     def watch(self) -> None:
-        """Let the executors notice what will never come back."""
+        """Let the executors notice what will never come back; say so if there are no workers."""
         for seat in self._seats:
             self._staff.watch(seat.executor)
+            if self.silent() < SILENCE or self._warned or self._staff.count(seat.executor) != 0:
+                continue
+            self._warned = True
+            text = (
+                f"{type(seat.executor).__name__} has no workers: nothing has come back for "
+                f"{self.silent():.0f} s, and the run waits until there are workers again; start "
+                "them, or end the run with Ctrl-C"
+            )
+            _log.warning(text)
+            warnings.warn(text, CroupierWarning, stacklevel=callers_level())
 
-    def close(self, *, idle: bool) -> None:
-        """Release the workers; if the run owns them, their work is ended."""
-        if self._staff.own and self._seats:
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether the workers are processes that can be ended here."""
+        return any(has_processes(seat.executor) for seat in self._seats)
+
+    def close(self, *, idle: bool, stuck: bool = False) -> None:
+        """Release the workers; if the run owns them or they are stuck, their work is ended."""
+        if (self._staff.own or stuck) and self._seats:
             # Idle workers can be asked to end; busy workers must be ended by force.
             leave = let_go if idle else self._staff.dismiss
             with ThreadPoolExecutor(len(self._seats)) as all_at_once:
@@ -134,7 +168,7 @@ class Seats:
             raise PlanError(
                 f"the executor broke {when} ({named(error)}), and an instance cannot be "
                 "replaced: give a function that makes an executor, such as "
-                "executor=lambda: ProcessPoolExecutor(4)"
+                f"executor=lambda: {getattr(broken, 'made_by', f'{type(broken).__name__}(...)')}"
             )
         _count_useless(seat, error)
         with suppress(Exception):
@@ -173,12 +207,21 @@ class Seats:
         except Exception as error:
             greeting = Future()
             greeting.set_exception(error)
+        if not hasattr(greeting, "add_done_callback"):
+            raise PlanError(
+                f"executor= cannot be used: the submit of {type(executor).__name__} returned "
+                f"{text_of(greeting, reprlib.repr)}, which is not a future of concurrent.futures; "
+                "give an executor whose futures have add_done_callback, such as that of Dask, "
+                "executor=client.get_executor(): dask_jobqueue starts its workers as jobs of "
+                "Slurm and other queues"
+            )
         greeting.add_done_callback(self._arrived.put)
+        self.moved()
         return greeting
 
     def _answer(self, greeting: Future[Any]) -> Any:
         while not greeting.done():
-            wait([greeting], _PATIENCE)
+            wait([greeting], PATIENCE)
             self.watch()
         return greeting.result()
 

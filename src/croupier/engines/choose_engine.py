@@ -51,9 +51,11 @@ def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | No
         raise PlanError(
             f"{given!r} is not an executor, but it has one: give executor=client.get_executor()"
         )
+    steady = dask.steadied(given)
     return Staff(
-        _workers(given, workers), lambda: dask.steadied(given), rehire=False, own=False,
-        dismiss=concurrent_futures.dismiss, watch=dask.watch,
+        _workers(given, workers), lambda: steady, rehire=False, own=False,
+        dismiss=concurrent_futures.dismiss, watch=dask.watch, count=_count,
+        ahead=getattr(steady, "ahead", Staff.ahead),
     )  # fmt: skip
 
 
@@ -67,23 +69,31 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
         raise PlanError(f"{wanted} ({error})") from error
     if not hasattr(first, "submit"):
         raise PlanError(f"{wanted}, which returns {first!r}")
-    spare = [first]
+    spare = [_steady(first)]
 
     def hire() -> Executor:
-        made = spare.pop() if spare else factory()
-        steady: Executor = dask.steadied(concurrent_futures.ending_with_driver(made))
-        return steady
+        return spare.pop() if spare else _steady(factory())
 
     return Staff(
         _workers(first, workers), hire, rehire=True, own=True,
-        dismiss=concurrent_futures.dismiss, watch=dask.watch,
+        dismiss=concurrent_futures.dismiss, watch=dask.watch, count=_count,
+        ahead=getattr(spare[0], "ahead", Staff.ahead),
     )  # fmt: skip
 
 
-def _workers(executor: Any, workers: int | None) -> int:
+def _steady(made: Executor) -> Executor:
+    steady: Executor = dask.steadied(concurrent_futures.ending_with_driver(made))
+    return steady
+
+
+def _count(executor: Executor) -> int | None:
     counts = (count(executor) for count in COUNTS)
-    known = workers or next((one for one in counts if one), None)
-    if known is None:
+    return next((one for one in counts if one is not None), None)
+
+
+def _workers(executor: Any, workers: int | None) -> int:
+    known = workers or _count(executor)
+    if not known:
         raise PlanError(
             f"the number of workers of {executor!r} is not known: give workers=, or width="
         )

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from croupier.engines.end_with_driver import begin_in_pool
 
-__all__ = ["count", "dismiss", "ending_with_driver", "let_go"]
+__all__ = ["count", "dismiss", "ending_with_driver", "has_processes", "let_go"]
 
 #: An idle process that was asked to end is killed after this many seconds.
 _GRACE: Final = 2.0
@@ -61,6 +61,11 @@ def dismiss(executor: Executor) -> None:
     except TypeError:  # an executor of an older kind
         executor.shutdown(wait=False)
     _kill(processes)
+
+
+def has_processes(executor: Executor) -> bool:
+    """Tell whether an executor has processes on this machine that `dismiss` ends."""
+    return bool(_processes(executor))
 
 
 def _processes(executor: Any) -> list[BaseProcess]:

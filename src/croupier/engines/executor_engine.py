@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines.broken_executors import Seat, Seats
+from croupier.engines.broken_executors import PATIENCE, SILENCE, Seat, Seats
 from croupier.engines.hold_interrupts import held
 from croupier.engines.packing import named, unloadable, unpacked
 from croupier.engines.remote import Failure, Kit, too_long
@@ -35,15 +35,12 @@ __all__ = ["Pool"]
 TRIES: Final = 3
 
 #: A task should last at least this many times as long as a trip to a worker and back. Shorter
-#: batches share one task.
+#: batches share one task, unless another worker would have nothing to do.
 _WORTH: Final = 10
 
-#: Limits for the measured time of a trip to a worker and back, in seconds.
-_SHORTEST_TRIP: Final = 2e-4
+#: The most that a trip to a worker and back may count, in seconds: a measured trip may have waited
+#: for other programs, and then long batches would travel together.
 _LONGEST_TRIP: Final = 5e-3
-
-#: The longest single wait, in seconds: on some systems Ctrl-C does not interrupt a longer wait.
-_PATIENCE: Final = 1.0
 
 #: After an arm has failed, older tickets have this many seconds to come back.
 _LAST_WAIT: Final = 1.0
@@ -77,7 +74,7 @@ class Pool:
         self._tasks: dict[Future[Any], _Task] = {}
         self._done: dict[int, Outcome] = {}
         self._failed: dict[int, ArmError] = {}
-        self._impatient = math.inf
+        self._impatient, self._stuck = math.inf, False
         self._lost: Counter[int] = Counter()
         self._suspects: set[int] = set()
         self._pace: dict[str, float] = {}
@@ -85,11 +82,12 @@ class Pool:
         self._seats = Seats(Kit(plan, arms, digest), staff, self._out, self._arrived)
         try:
             self._seats.open()
-            trip = min(self._trip() for _ in range(3))
+            trip = min(self._visit() for _ in range(3))
         except BaseException:
             self.close()
             raise
-        self._worth = _WORTH * min(max(trip, _SHORTEST_TRIP), _LONGEST_TRIP)
+        self._trip = min(trip, _LONGEST_TRIP)
+        self._worth = _WORTH * self._trip
 
     def __len__(self) -> int:
         return len(self._out)
@@ -125,7 +123,7 @@ class Pool:
             if not self._tasks or left <= 0:
                 break
             with suppress(Empty):
-                self._arrived.get(timeout=min(left, _PATIENCE))
+                self._arrived.get(timeout=min(left, PATIENCE))
         while self._out:
             if (outcome := self._done.pop(self._out.popleft(), None)) is not None:
                 yield outcome
@@ -134,11 +132,12 @@ class Pool:
         """Release the workers; if the run owns them, their work is ended."""
         for future in self._tasks:
             future.cancel()
-        self._seats.close(idle=all(future.done() for future in self._tasks))
+        idle = all(future.done() for future in self._tasks)
+        self._seats.close(idle=idle, stuck=self._stuck)
 
     # -- out
 
-    def _trip(self) -> float:
+    def _visit(self) -> float:
         """Return how many seconds a trip to a worker and back takes."""
         began = time.perf_counter()
         self._seats.visit()
@@ -165,15 +164,21 @@ class Pool:
             and self._waiting[0].ticket < oldest_failed
             and (seat := self._free()) is not None
         ):
-            batches = [self._waiting.popleft()]
-            seconds = self._seconds(batches[0])
-            while seconds < self._worth and self._waiting:
-                more = self._seconds(self._waiting[0])
-                if more >= self._worth:
-                    break
-                seconds += more
-                batches.append(self._waiting.popleft())
-            self._send(seat, batches)
+            self._send(seat, self._for_one_task())
+
+    def _for_one_task(self) -> list[Batch]:
+        """Take batches that together are worth a trip, and leave the other workers their share."""
+        share = sum(map(self._seconds, self._waiting)) / self._staff.workers
+        enough = min(self._worth, max(self._trip, share))
+        batches = [self._waiting.popleft()]
+        seconds = self._seconds(batches[0])
+        while seconds < enough and self._waiting:
+            more = self._seconds(self._waiting[0])
+            if more >= self._worth:
+                break
+            seconds += more
+            batches.append(self._waiting.popleft())
+        return batches
 
     def _send(self, seat: Seat, batches: Sequence[Batch], blob: bytes | None = None) -> None:
         call = self._seats.call(batches, blob)
@@ -185,11 +190,12 @@ class Pool:
             self._seats.replace(seat, seat.executor, error)
             return
         self._tasks[future] = task
+        self._seats.moved()
         future.add_done_callback(self._arrived.put)
 
     # -- back
 
-    def _collect(self, *, wait: bool, patience: float = _PATIENCE) -> None:
+    def _collect(self, *, wait: bool, patience: float = PATIENCE) -> None:
         """Take in what has arrived; with `wait`, wait for something to arrive."""
         if wait and self._arrived.empty():
             try:
@@ -201,6 +207,7 @@ class Pool:
 
     def _settle(self, future: Future[Any]) -> None:
         """Take in the reply of a task."""
+        self._seats.moved()
         task = self._tasks.pop(future, None)
         if task is None:  # a greeting
             return
@@ -267,9 +274,10 @@ class Pool:
 
     def _end_hung(self) -> float:
         """Fail the batches that are beyond their timeout; return how long to wait at most."""
-        patience = min(_PATIENCE, max(0.0, self._impatient - time.perf_counter()))
+        patience = min(PATIENCE, max(0.0, self._impatient - time.perf_counter()))
         if not self._staff.solo:
-            return patience  # the workers of a shared executor watch the time themselves
+            self._end_silent()
+            return patience
         now = time.perf_counter()
         for future, task in self._tasks.items():
             batch = task.batches[0]
@@ -280,3 +288,19 @@ class Pool:
                     self._fail(batch, too_long(timeout))
                 patience = min(patience, max(0.0, left))
         return patience
+
+    def _end_silent(self) -> None:
+        """Fail the oldest batch if the processes of a shared executor must have been heard of.
+
+        They watch the time themselves, but not if an arm holds the GIL or if they are stopped.
+        """
+        batches = [batch for task in self._tasks.values() for batch in task.batches]
+        timeouts = [self._arms[batch.arm].timeout or math.inf for batch in batches]
+        longest = max(timeouts, default=math.inf)
+        if self._seats.silent() > max(SILENCE, 2 * longest) and self._seats.on_this_machine:
+            self._stuck = True
+            self._fail(
+                min(batches, key=lambda batch: batch.ticket),
+                f"{too_long(longest)}; its worker is stopped, or the arm holds Python's "
+                "lock (GIL) in compiled code",
+            )

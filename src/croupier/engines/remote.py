@@ -19,7 +19,7 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
 from croupier.engines.perform import perform
-from croupier.errors import ArmError, CroupierError, text_of
+from croupier.errors import LONGEST_TEXT, ArmError, CroupierError, text_of
 
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
@@ -91,7 +91,7 @@ def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, s
         if blob is not None:
             keep(key, pickle.loads(blob))
     except BaseException as error:  # an object may raise anything when it is unpickled
-        return here(), f"{type(error).__name__}: {text_of(error)[:1000]}"
+        return here(), f"{type(error).__name__}: {text_of(error)}"
     return here(), None
 
 
@@ -117,7 +117,7 @@ def work(
     try:
         asked: Sequence[Batch] = pickle.loads(batches)
     except BaseException as error:
-        return f"{type(error).__name__}: {text_of(error)[:1000]}"
+        return f"{type(error).__name__}: {text_of(error)}"
     return [_packed(batch, _attempt(kit, batch)) for batch in asked]
 
 
@@ -176,7 +176,7 @@ def too_long(seconds: float) -> str:
 
 
 def _failure(batch: Batch, error: BaseException) -> Failure:
-    text = "".join(traceback.format_exception(error))
+    text = _traceback_of(error)
     if isinstance(error, ArmError):
         message = str(error).removeprefix(f"arm {error.arm!r}, ticket {error.ticket}: ")
         return Failure(message, batch.arm, batch.ticket, _plain(error.value), text)
@@ -189,13 +189,17 @@ def _failure(batch: Batch, error: BaseException) -> Failure:
     return Failure(f"failed on its worker, {named}", batch.arm, batch.ticket, None, text, fatal)
 
 
+def _traceback_of(error: BaseException) -> str:
+    return "".join(text_of(part) for part in traceback.format_exception(error))
+
+
 def _packed(batch: Batch, came: Outcome | Failure) -> bytes:
     try:
         return dumps(came)
     except BaseException as error:
-        named = f"{type(error).__name__}: {text_of(error)[:1000]}"
+        named = f"{type(error).__name__}: {text_of(error)}"
         message = f"what it learned from its draws cannot be sent back to the run, {named}"
-        text = traceback.format_exc()
+        text = _traceback_of(error)
         return dumps(Failure(message, batch.arm, batch.ticket, None, text))
 
 
@@ -203,6 +207,5 @@ def _plain(value: Any) -> Any:
     """Return a value that any process can read: a number, a short text, or its description."""
     if value is None or type(value) in (bool, int, float):
         return value
-    return (
-        value if type(value) is str and len(value) < 1000 else text_of(value, reprlib.repr)[:1000]
-    )
+    short = type(value) is str and len(value) < LONGEST_TEXT
+    return value if short else text_of(value, reprlib.repr)

@@ -17,7 +17,9 @@ class Staff:
     says whether the run shuts the executor down. `dismiss` ends an executor at once, with all of
     its work. `solo` means that every executor is a single process, so that the driver knows
     which batch made the process die or hang. `watch` is called now and then while the run waits:
-    it ends the futures of an executor that would never end by themselves.
+    it ends the futures of an executor that would never end by themselves. `count` returns how many
+    workers an executor has now, None if nobody knows. `ahead` is how many batches are out at once
+    for each worker, unless `width` is given.
     """
 
     workers: int
@@ -27,3 +29,5 @@ class Staff:
     dismiss: Callable[[Executor], None]
     solo: bool = False
     watch: Callable[[Executor], None] = lambda executor: None
+    count: Callable[[Executor], int | None] = lambda executor: None
+    ahead: int = 2

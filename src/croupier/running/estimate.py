@@ -132,7 +132,7 @@ def estimate(
             processes, Dask, Ray, MPI), or a function that makes one. With a function, a broken
             executor can be replaced.
         width: How many batches may be out at once. The result depends on it, but not on the number
-            of workers. The default is 1, or twice the number of workers if there are workers.
+            of workers. The default is 1, or twice the number of workers (on Dask four times).
         store: A path or a `Store`: the file that the run survives in. The same call again continues
             where the last one ended, also with a larger budget or another tolerance. If `rng` or
             `width` is left out, the value in the store is used.

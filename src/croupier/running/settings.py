@@ -244,7 +244,7 @@ class RunSettings:
             seed=self.seed,
             unit=self.budget.unit,
             confidence=self.confidence,
-            width=self.width or (2 * staff.workers if staff else 1),
+            width=self.width or (staff.ahead * staff.workers if staff else 1),
             clock=self.clock,
             **fields,
         )

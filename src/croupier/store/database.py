@@ -84,11 +84,13 @@ class Database:
     #: The schema of the file, and the salt of its checksums.
     salt: int = 0
 
-    #: The file that a writer has opened.
+    #: The file that a writer has opened, and its log, which is there after the first write.
     _file: Identity | None = None
+    _log: Identity | None = None
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
+        self._log_path = path.with_name(f"{path.name}-wal")
 
     # -- opening
 
@@ -204,7 +206,7 @@ class Database:
 
     def _put_log_into_file(self) -> str | None:
         """Write the log into the file, and remove it. Readers may hold on to it for a moment."""
-        execute, log = self._connection.execute, f"{self.path}-wal"
+        execute, log = self._connection.execute, self._log_path
         try:
             execute(f"PRAGMA busy_timeout = {_WAIT_FOR_READERS}")
             _, frames, written = execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -249,6 +251,8 @@ class Database:
                 execute("BEGIN IMMEDIATE")
                 yield execute
                 execute("COMMIT")
+                if self._log is None and self.mode == "wal":
+                    self._log = identity_of(self._log_path)
             except BaseException:
                 if self._connection.in_transaction:
                     with suppress(sqlite3.Error):  # then sqlite has rolled back itself
@@ -261,6 +265,13 @@ class Database:
             raise StoreError(
                 f"{self.path} was deleted or replaced during the run: nothing more is stored; put "
                 "the file back and run the same call again, or give another store="
+            )
+        if self._log is not None and identity_of(self._log_path) != self._log:
+            # sqlite still has the deleted log open: `close` writes it into the file.
+            raise StoreError(
+                f"{self._log_path}, the log of the store, was deleted or replaced during the run: "
+                "nothing more is stored; what was stored before is safe: run the same call again, "
+                "and leave all files beside the store alone while it runs"
             )
 
     @contextmanager

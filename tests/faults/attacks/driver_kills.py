@@ -76,15 +76,12 @@ def killed_at_a_system_call(folder: Path, tries: int, mode: str) -> Iterator[str
 
 
 def traced(path: Path, mode: str, inject: str) -> bytes:
-    """Run in another process under strace, which changes system calls on the files of the store.
-
-    A new store is renamed from a random name, and Python itself renames nothing here.
-    """
+    """Run in another process under strace, which changes system calls on the files of the store."""
     files = [part for end in FILES for part in ("-P", f"{path}{end}")]
-    if inject.startswith("rename:"):
+    if inject.startswith("rename:"):  # a new store is renamed from a name that nobody knows before
         files = []
     strace = ["strace", "-f", "-o", os.devnull, *files, "-e", f"inject={inject}"]
-    command = [*strace, sys.executable, "-B", "-m", "tests.faults.driver", str(path), mode]
+    command = [*strace, sys.executable, "-m", "tests.faults.driver", str(path), mode]
     return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).stdout
 
 

@@ -77,6 +77,24 @@ def test_a_failure_is_plain_data_and_the_other_batches_of_a_task_are_kept() -> N
     assert "Traceback" in error.__notes__[0]
 
 
+def wordy(rng: np.random.Generator, size: int) -> np.ndarray:
+    raise ValueError("a line\n" * 10**6)
+
+
+def test_a_long_text_of_an_error_is_cut_before_it_travels_or_is_shown() -> None:
+    kit = Kit(cr.Plan(names=("a",), seed=7), {"a": cr.Arm(wordy)}, None)
+    remote.keep("key", kit)
+    (packed,) = remote.work("key", None, pickle.dumps([batch()]))
+    assert len(packed) < 20_000
+    error = pickle.loads(packed).error()
+    with pytest.raises(cr.ArmError) as serial:
+        cr.estimate({"a": wordy}, draws=10, rng=7)
+    assert str(serial.value) == str(error)
+    assert str(error).startswith("arm 'a', ticket 0: raised ValueError: a line\na line")
+    assert str(error).endswith("... (7,000,000 characters)")
+    assert len(str(error)) < 1100
+
+
 class Bomb:
     """An object that runs code in the process that loads it."""
 
