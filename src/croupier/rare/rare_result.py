@@ -263,13 +263,16 @@ def warnings_of(evidence: Evidence) -> list[str]:
                 f"{100 * unexplained.max():.0f} % of the probability comes from draws that no "
                 "fitted component explains: a mode may be known poorly; draw more, or give starts="
             )
-    if evidence.epochs:
-        said.append(
-            f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
-            "failing region may be known poorly"
-        )
     components = _components(evidence)
     hidden = _could_hide(search, epoch, components)["could_hide"]
+    if evidence.epochs:
+        text = (
+            "" if hidden is None else f"; one with a probability of {hidden:.2g} could be missing"
+        )
+        said.append(
+            f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
+            f"failing region may be known poorly{text}"
+        )
     value = float(answer.pooled.mean[-2 if answer.y.shape[1] > 1 else 0])
     if _apart(components) and search.d > HIGH and hidden is not None and hidden > value:
         said.append(

@@ -368,11 +368,21 @@ def four_directions(x: Any) -> Any:
     return np.min([3.0 + 0.2 * i - x[:, i] for i in range(4)], axis=0)
 
 
+@quiet
+@pytest.mark.parametrize("seed", [102, 104, 105, 106, 107, 111])
+def test_hits_whose_weights_differ_by_orders_have_a_long_upper_end(seed: int) -> None:
+    """The search is cut short: about 60 hits are worth 2 to 9, and most of the mass is unseen."""
+    result = cr.probability(lambda x: 3.5 - x.sum(axis=1) / np.sqrt(10), 10, draws=700, rng=seed)
+    assert result.value < 0.1 * stats.norm.sf(3.5)
+    assert result.interval[1] > 0.9 * stats.norm.sf(3.5)
+
+
 def test_a_run_with_several_modes_says_how_much_another_one_could_hide() -> None:
     result = cr.probability(four_directions, 8, draws=4000, rng=0)
     hidden = result.search["could_hide"]
     assert hidden > result.value
     assert f"a region with a probability of up to {hidden:.2g}" in str(result)
+    assert any(f"one with a probability of {hidden:.2g} could" in said for said in result.warnings)
 
 
 def test_a_printed_result_shows_index_modes_and_calls_and_no_row_of_the_search(
