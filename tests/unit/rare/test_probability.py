@@ -404,6 +404,15 @@ def apart(x: Any) -> Any:
 
 
 @quiet
+def test_each_limit_state_has_its_own_line_with_its_reliability_index() -> None:
+    text = str(cr.probability(apart, 2, draws=3000, names=["bending", "shear"], rng=1))
+    for name, beta in (("bending", 3.5), ("shear", 3.4), ("any", 3.23)):
+        index = next(line for line in text.splitlines() if line.startswith("reliability index of "
+                     + name))  # fmt: skip
+        assert abs(float(index.split(": ")[1].split()[0]) - beta) < 0.1
+
+
+@quiet
 def test_a_tolerance_does_not_wait_for_all_limit_states_to_fail() -> None:
     result = cr.probability(apart, 2, draws=30_000, rtol=0.2, rng=1)
     assert result.stopped == "tolerance"
