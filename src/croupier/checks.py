@@ -85,13 +85,30 @@ def choice(name: str, value: object, allowed: Any) -> None:
 _options = cache(get_args)
 
 
-#: What other libraries call our arguments.
+#: What other libraries call our arguments; the first one that a function has is suggested.
 _ELSEWHERE = {
     "seed": "rng", "random_state": "rng", "n": "draws", "samples": "draws", "n_samples": "draws",
-    "neval": "draws", "maxeval": "draws", "max_evals": "draws", "limit": "draws",
+    "neval": "draws", "maxeval": "draws", "max_evals": "draws", "limit": "below draws",
+    "maxcall": "draws", "maxiter": "draws", "threshold": "below", "dlogz": "rtol",
+    "ndim": "dimensions", "n_dim": "dimensions", "pool": "executor", "cores": "workers",
     "time": "seconds", "budget": "seconds", "n_jobs": "workers", "processes": "workers",
     "tol": "rtol", "epsrel": "rtol", "epsabs": "atol", "level": "confidence",
 }  # fmt: skip
+
+_OVER = "give the distribution as over=, for example multivariate_normal(mean, cov)"
+_NO_CHAINS = "leave it out: croupier chooses its chains itself; give draws= or seconds="
+
+#: What other libraries have, and how it is said here.
+_INSTEAD = {
+    "probability": {
+        **dict.fromkeys(("mean", "cov", "dist", "distribution", "marginals", "prior"), _OVER),
+        **dict.fromkeys(("d", "dim", "ndim", "n_dim"), "give over=d for d standard normal numbers"),
+    },
+    "evidence": {
+        **dict.fromkeys(("nlive", "n_live", "chains", "nwalkers", "tune"), _NO_CHAINS),
+        "bounds": "give prior=[st.uniform(low, high - low), ...]",
+    },
+}
 
 
 def known_settings(function: str, given: Collection[str], known: Collection[str]) -> None:
@@ -106,11 +123,12 @@ def known_settings(function: str, given: Collection[str], known: Collection[str]
         if name not in known:
             from difflib import get_close_matches
 
-            usual = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else []
+            usual = [each for each in _ELSEWHERE.get(name, "").split() if each in known]
             like = usual or get_close_matches(name, known, n=1)
-            hint = f": did you mean {like[0]!r}?" if like else ""
+            hint = f"did you mean {like[0]!r}?" if like else ""
+            hint = _INSTEAD.get(function, {}).get(name, hint)
             raise UnknownArgumentError(
-                f"{function}() got an unexpected keyword argument {name!r}{hint}"
+                f"{function}() got an unexpected keyword argument {name!r}{': ' * bool(hint)}{hint}"
             )
 
 

@@ -44,3 +44,15 @@ def three_thousand_draws(rng):
 @row(conjugate(2))
 def one_second(rng):
     return cr.evidence(normal_likelihood, [stats.norm(0, 1)] * 2, seconds=1, rng=rng)
+
+
+@row(stats.norm.logpdf(1.0, 0, np.sqrt([4.25, 1.25])).sum())
+def parameters_of_a_prior_in_arrays(rng):
+    return cr.evidence(normal_likelihood, stats.norm([0, 0], [2, 1]), draws=20_000, rng=rng)
+
+
+@row(0.0, off=True, warns="it seems to return the likelihood itself, not its log")
+def a_likelihood_in_place_of_its_log(rng):
+    return cr.evidence(
+        lambda x: stats.binom.pmf(7, 10, x[:, 0]), stats.uniform(0, 1), draws=5000, rng=rng
+    )

@@ -36,6 +36,17 @@ def a_short_budget_in_a_hundred_dimensions(rng):
     return cr.probability(linear(3.5), 100, draws=2_000, rng=rng)
 
 
+@row(stats.norm.sf(3.5), warns=EITHER)
+def seven_hundred_calls_in_ten_dimensions(rng):
+    return cr.probability(linear(3.5), 10, draws=700, rng=rng)
+
+
+@row(1 - np.prod(stats.norm.cdf([3.0, 3.1, 3.2, 3.45])), within=0.05, warns=EITHER)
+def four_modes_in_eight_dimensions(rng):
+    beta = np.array([3.0, 3.1, 3.2, 3.45])
+    return cr.probability(lambda x: (beta - x[:, :4]).min(axis=1), 8, draws=20_000, rng=rng)
+
+
 @row(2 * stats.norm.sf(4), within=0.12)
 def two_modes(rng):
     return cr.probability(lambda x: 4 - np.abs(x[:, 0]), 2, draws=50_000, rtol=0.1, rng=rng)

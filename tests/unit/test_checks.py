@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import croupier as cr
 from croupier.checks import (
     choice,
     count_of,
@@ -114,3 +116,24 @@ def test_an_unknown_setting_is_refused_as_python_would_with_the_likeliest_name()
         known_settings("play", ["rng", "draw"], ["draws", "rng"])
     with pytest.raises(TypeError, match=r"^play\(\) got an unexpected keyword argument 'zzz'$"):
         known_settings("play", ["zzz"], ["draws", "rng"])
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "hint"),
+    [
+        ("probability", "threshold", "did you mean 'below'?"),
+        ("probability", "limit", "did you mean 'below'?"),
+        ("integrate", "limit", "did you mean 'draws'?"),
+        ("probability", "cov", "give the distribution as over=, for example multivariate_normal"),
+        ("probability", "dim", "give over=d for d standard normal numbers"),
+        ("evidence", "nlive", "leave it out: croupier chooses its chains itself; give draws= or"),
+        ("evidence", "dlogz", "did you mean 'rtol'?"),
+        ("evidence", "ndim", "did you mean 'dimensions'?"),
+        ("evidence", "bounds", "give prior=[st.uniform(low, high - low), ...]"),
+    ],
+)
+def test_names_of_other_libraries_get_a_hint(function: str, name: str, hint: str) -> None:
+    door = getattr(cr, function)
+    more = {"draws": 100, name: 3}
+    with pytest.raises(TypeError, match=re.escape(f"unexpected keyword argument {name!r}: {hint}")):
+        door(lambda x: x[:, 0], 2, **more)

@@ -13,7 +13,8 @@ from croupier.data.draws import Floats
 __all__ = ["likelihood_doubts", "pilot_doubts"]
 
 #: A number that is never negative looks like a likelihood and not like its log if more than half of
-#: the values are below this share of the largest, and if this many of them are not zero.
+#: the values are below this share of the largest, and if this many of them are not zero. So it does
+#: if all values are at most 1, and this many of them differ.
 _SMALL: Final = 1e-9
 _SOME: Final = 5
 
@@ -38,12 +39,15 @@ def likelihood_doubts(values: Floats) -> tuple[str, ...]:
     if values.min(initial=0.0) < 0 or top <= 0:
         return ()
     small = values < _SMALL * top
-    if small.mean() <= 0.5 or np.count_nonzero(values[small]) < _SOME:
+    if small.mean() > 0.5 and np.count_nonzero(values[small]) >= _SOME:
+        where = "never negative and nearly 0 at most points of the prior"
+    elif (
+        top <= 1 and len(np.unique(values)) >= _SOME
+    ):  # as a log, the data would say next to nothing
+        where = f"between {values.min():.3g} and {top:.3g} at all {len(values)} points of the prior"
+    else:
         return ()
-    return (
-        "log_likelihood is never negative and nearly 0 at most points of the prior: it seems to "
-        "return the likelihood itself, not its log",
-    )
+    return (f"log_likelihood is {where}: it seems to return the likelihood itself, not its log",)
 
 
 def pilot_doubts(model: Model, first: Start, pilot: Pilot) -> tuple[str, ...]:

@@ -232,9 +232,10 @@ class Model:
                 ) from None
         if not (values < np.inf).all():
             at = int(np.flatnonzero(~(values < np.inf))[0])
+            hint = "; is its sign right?" if values[at] == np.inf else ""
             raise ArmError(
                 f"{what} is {values[at]} at {points[at]}; it must be finite, or -inf where the "
-                "point is impossible",
+                f"point is impossible{hint}",
                 arm=self.name,
                 value=float(values[at]),
             )

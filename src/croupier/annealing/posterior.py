@@ -62,6 +62,10 @@ class Posterior:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """Return the draws as an array (n, d), for numpy."""
+        return np.array(self.points, dtype=dtype, copy=copy)
+
     def to_dict(self) -> dict[str, Floats]:
         """Return the draws by name, each (1, n): one chain, as ArviZ wants them."""
         return {name: self[name][None] for name in self.names}

@@ -128,4 +128,11 @@ def _checked(takes: Takes, points: Floats, rows: Floats) -> Takes:
             f"prior_transform returned {rows[at]} at the point {points[at]} of the unit cube: "
             "expected the parameters, a row of finite numbers"
         )
+    d, number = points.shape[1], rows.shape[1]
+    if number != d:
+        raise PlanError(
+            f"prior_transform returned {number} number{'s' * (number != 1)} at a point of the unit "
+            f"cube of {d} coordinate{'s' * (d != 1)}: expected one parameter for each (is "
+            f"dimensions={d} right?); compute what follows from them in log_likelihood"
+        )
     return takes

@@ -245,8 +245,10 @@ def as_prior(prior: PriorLike) -> Prior:
             _check_distribution(each, f"item {item} of the list that is the prior")
         if not prior or not all(map(_one_coordinate, prior)):
             raise PlanError(
-                f"a list as a prior is one distribution per coordinate, got {prior!r}: {WAY_OUT}"
+                f"a list as a prior is one distribution per coordinate, got {prior!r}; for bounds "
+                f"(low, high), give st.uniform(low, high - low); or {WAY_OUT}"
             )
+        prior = [part for each in prior for part in _coordinates(each)]
         for find, kind in ((_normal, NormalPrior), (_uniform, UniformPrior)):
             # [law] * d is one object, and scipy takes long to answer.
             once = {id(each): find(each) for each in {id(each): each for each in prior}.values()}
@@ -257,6 +259,8 @@ def as_prior(prior: PriorLike) -> Prior:
     if isinstance(prior, (*OURS, Frozen, Independent, Pair)):
         return prior
     _check_distribution(prior, "the prior")
+    if len(coordinates := _coordinates(prior)) > 1:
+        return as_prior(coordinates)
     sampled = hasattr(prior, "rvs") or hasattr(prior, "sample")
     if not sampled or not hasattr(prior, "logpdf"):
         lacks = "be sampled" if not sampled else "be evaluated: it has no logpdf"
@@ -306,6 +310,18 @@ def _check_distribution(prior: Any, what: str) -> None:
     if "rv_generic" in kinds and law is prior and prior.numargs:
         shapes = ", ".join(f"{shape.strip()}=..." for shape in prior.shapes.split(","))
         raise PlanError(f"{what} has no parameters yet: freeze it, st.{name}({shapes})")
+
+
+def _coordinates(prior: Any) -> list[Any]:
+    """Return st.norm([0, 0], [2, 1]) as two distributions; others have one coordinate."""
+    given = [*getattr(prior, "args", ()), *getattr(prior, "kwds", {}).values()]
+    if not any(map(np.ndim, given)) or not hasattr(prior, "dist"):
+        return [prior]
+    rows = zip(*map(np.ravel, np.broadcast_arrays(*given)), strict=True)
+    first = len(prior.args)
+    return [
+        prior.dist(*row[:first], **dict(zip(prior.kwds, row[first:], strict=True))) for row in rows
+    ]
 
 
 def _one_coordinate(prior: Any) -> bool:

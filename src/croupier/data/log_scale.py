@@ -136,7 +136,8 @@ def _refuse(logs: Floats, arm: str, ticket: int) -> NoReturn:
     elif value == np.inf:
         message = f"{shown}, the log of an infinite draw; to drop it would bias the answer"
     else:
-        message = f"{shown}, a log beyond ±{_MOST:g}; the log of zero is -inf"
+        hint = "is its sign right?" if value > 0 else "the log of zero is -inf"
+        message = f"{shown}, a log beyond ±{_MOST:g}; {hint}"
     raise ArmError(message, arm=arm, ticket=ticket, value=value)
 
 

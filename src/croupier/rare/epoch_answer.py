@@ -124,15 +124,18 @@ def _next(y: Floats, nominal: float) -> Floats:
     """Return the largest part of the mean that one more hit could have, for the upper end.
 
     Without a hit, or with one, this is the weight of a nominal draw: a single draw far out may have
-    a weight of 1e-9. The more effective hits h there are, the nearer it is to the largest weight
-    that was seen: on the scale of logs, 1/h of the way remains.
+    a weight of 1e-9. If k hits have the same weight, it is about this weight. Otherwise, few of
+    them carry the mean: they are worth h hits, and heavier ones may not have been seen. On the
+    scale of logs, the part 1 - log h/log(k + 1) of the way to a nominal draw remains.
     """
     n, largest = len(y), y.max(axis=0)
     seen = largest > 0
     z = y / np.where(seen, largest, 1.0)
-    hits = np.where(seen, z.sum(axis=0) ** 2 / np.maximum(np.square(z).sum(axis=0), 1e-300), 1.0)
+    h = np.where(seen, z.sum(axis=0) ** 2 / np.maximum(np.square(z).sum(axis=0), 1e-300), 1.0)
+    k = np.maximum(np.count_nonzero(y, axis=0), 1)
     known = np.log(np.where(seen, largest / n, 1 / nominal))
-    return np.exp(known + np.maximum(-math.log(nominal) - known, 0.0) / np.maximum(hits, 1.0))
+    left = 1 - np.log(h) / np.log(k + 1)
+    return np.asarray(np.exp(known + np.maximum(-math.log(nominal) - known, 0.0) * left))
 
 
 def _controlled(found: Controlled, weights: Floats, y: Floats, belongs: Floats) -> Answer:

@@ -87,8 +87,10 @@ class Evidence(NamedTuple):
     aim: Aim
 
 
-def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
-    """Return the details of a result, as plain data."""
+def details_of(
+    evidence: Evidence, seen: Estimate, names: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """Return the details of a result, as plain data; `names` are those of several components."""
     from scipy.special import ndtri
 
     search, epoch = evidence.search, evidence.epoch
@@ -114,15 +116,18 @@ def details_of(evidence: Evidence, seen: Estimate) -> dict[str, Any]:
         "covariance": None if known is None else known.covariance.tolist(),
     }
     drawn = 0 if epoch is None else len(epoch)
-    return {**details, "facts": _facts(details, drawn), "shown": ["estimate"]}
+    return {**details, "facts": _facts(details, drawn, names), "shown": ["estimate"]}
 
 
-def _facts(details: Mapping[str, Any], drawn: int) -> list[tuple[str, str]]:
+def _facts(
+    details: Mapping[str, Any], drawn: int, names: Sequence[str] | None
+) -> list[tuple[str, str]]:
     """Return what a printed result says besides its value: labels and texts."""
     search, (low, high) = details["search"], details["beta_interval"]
-    rows = zip(details["beta"], low, high, strict=True)
+    labels = [""] if names is None else [f" of {name}" for name in names]
+    rows = zip(labels, details["beta"], low, high, strict=True)
     facts = [
-        ("reliability index", ", ".join(f"{b:.4g} [{lo:.4g}, {hi:.4g}]" for b, lo, hi in rows)),
+        *((f"reliability index{of}", f"{b:.4g} [{lo:.4g}, {hi:.4g}]") for of, b, lo, hi in rows),
         ("calls of g", f"{search['calls']:,} for the search, {drawn:,} for the estimate"),
     ]
     for k, each in enumerate(search["components"], 1):
@@ -263,13 +268,16 @@ def warnings_of(evidence: Evidence) -> list[str]:
                 f"{100 * unexplained.max():.0f} % of the probability comes from draws that no "
                 "fitted component explains: a mode may be known poorly; draw more, or give starts="
             )
-    if evidence.epochs:
-        said.append(
-            f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
-            "failing region may be known poorly"
-        )
     components = _components(evidence)
     hidden = _could_hide(search, epoch, components)["could_hide"]
+    if evidence.epochs:
+        text = (
+            "" if hidden is None else f"; one with a probability of {hidden:.2g} could be missing"
+        )
+        said.append(
+            f"{evidence.epochs + 1} epochs were needed: the first fit was poor, and a part of the "
+            f"failing region may be known poorly{text}"
+        )
     value = float(answer.pooled.mean[-2 if answer.y.shape[1] > 1 else 0])
     if _apart(components) and search.d > HIGH and hidden is not None and hidden > value:
         said.append(

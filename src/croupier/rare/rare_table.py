@@ -374,7 +374,7 @@ class RareTable:
             loss=loss,
             meaning=kind_of(self.plan.table).rows,
         )
-        return ProbabilityResult.detailed(made, details_of(evidence, seen))
+        return ProbabilityResult.detailed(made, details_of(evidence, seen, self.plan.components))
 
     def _curve(self, rows: int, seen: Estimate) -> Curve:
         """Return the estimates at the ends of the rounds of the estimate, and the last one."""

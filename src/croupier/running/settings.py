@@ -325,8 +325,8 @@ def _tolerance(name: str, value: float | None) -> float | None:
     tolerance = None if value is None else positive(name, value, zero=True)
     if name == "rtol" and tolerance is not None and tolerance >= 1:
         warnings.warn(
-            f"rtol={tolerance:g} is {100 * tolerance:g} % of the value: almost any run is so "
-            f"precise; for {tolerance:g} % give rtol={tolerance / 100:g}",
+            f"rtol={tolerance:g} is {100 * tolerance:g} % of the value (of a log, ±{tolerance:g}): "
+            f"almost any run is so precise; for {tolerance:g} % give rtol={tolerance / 100:g}",
             CroupierWarning,
             stacklevel=callers_level(),
         )

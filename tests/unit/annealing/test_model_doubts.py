@@ -28,7 +28,7 @@ def warnings_of(log_likelihood: Any, prior: Any = NORMAL, **settings: Any) -> st
 
 
 def test_a_log_likelihood_with_the_wrong_sign_has_no_evidence_and_the_error_says_why() -> None:
-    with pytest.raises(cr.ArmError, match="a log beyond") as caught:
+    with pytest.raises(cr.ArmError, match=r"a log beyond .*is its sign right") as caught:
         warnings_of(lambda x: 0.5 * squares(x), draws=2000)
     assert "the log-likelihood has the wrong sign" in " ".join(caught.value.__notes__)
 
@@ -56,11 +56,31 @@ def test_a_likelihood_in_place_of_its_log_warns() -> None:
 
 
 @pytest.mark.parametrize(
+    "likelihood",
+    [
+        lambda x: st.binom.pmf(7, 10, st.norm.cdf(x[:, 0])),
+        lambda x: st.norm.pdf(1.0, x[:, 0], 0.5),
+        lambda x: np.exp(-0.5 * squares(x)),
+    ],
+)
+def test_a_likelihood_of_few_data_in_place_of_its_log_warns(likelihood: Any) -> None:
+    said = warnings_of(likelihood, draws=1500)
+    assert "at all 20 points of the prior: it seems to return the likelihood itself" in said
+    assert "not its log" not in warnings_of(lambda x: np.log(likelihood(x)), draws=1500)
+
+
+def test_an_infinite_log_likelihood_asks_about_its_sign() -> None:
+    with pytest.raises(cr.ArmError, match=r"is inf at .*is its sign right\?"):
+        warnings_of(lambda x: np.where(x[:, 0] > 1, np.inf, -(x[:, 0] ** 2)), draws=1500)
+
+
+@pytest.mark.parametrize(
     "values",
     [
         np.zeros(100),
         np.where(np.arange(100) < 5, 3.0, 0.0),  # a box in a flat likelihood
-        np.linspace(0, 1, 100),
+        np.linspace(0, 2, 100),
+        np.linspace(-0.1, 0.9, 100),
         np.full(100, -np.inf),
         np.append(np.geomspace(1e-200, 1, 99), -1e-9),
         np.geomspace(1, 1e8, 100),

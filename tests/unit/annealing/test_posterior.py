@@ -111,3 +111,13 @@ def test_few_effective_draws_warn() -> None:
     )  # fmt: skip
     with pytest.warns(cr.CroupierWarning, match="are worth only"):
         run.posterior(1000)
+
+
+def test_numpy_takes_the_draws_as_an_array_of_points() -> None:
+    draws = result().posterior(100)
+    assert np.asarray(draws).shape == (100, 3)
+    assert np.shares_memory(np.asarray(draws), draws.points)
+    assert not np.shares_memory(np.array(draws), draws.points)
+    assert np.array(draws, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="copy"):
+        np.array(draws, dtype=np.float32, copy=False)

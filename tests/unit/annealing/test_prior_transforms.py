@@ -90,6 +90,11 @@ def test_a_discrete_parameter_may_be_the_image_of_the_cube() -> None:
         ({"prior_transform": [st.norm(0, 1)] * 2}, "give distributions as prior="),
         ({"prior_transform": lambda u: u[7]}, r"raised IndexError.*is dimensions=2 right"),
         ({"prior_transform": lambda u: np.array([u[0], u[1], u[2]])}, "is dimensions=2 right"),
+        (
+            {"prior_transform": lambda u: np.append(u, 0.5)},
+            "returned 3 numbers .* of 2 coordinates",
+        ),
+        ({"prior_transform": lambda u: u[:1]}, r"returned 1 number at .*is dimensions=2 right"),
         ({"prior_transform": lambda u: None}, "returned None, not numbers.*one row of numbers"),
         ({"prior_transform": lambda u: {"a": u[0]}}, "returned object, not numbers.*in the order"),
         ({"prior_transform": lambda u: float(u.sum())}, "expected the parameters"),
@@ -144,6 +149,10 @@ def test_heavy_tails_are_not_improper() -> None:
                 lambda x: st.poisson(3).logpmf(x).sum(axis=1),
             ),
             "coordinate 0 of the prior has only .* different values in 200 points",
+        ),
+        (
+            [(0, 1), (0, 2)],
+            r"one distribution per coordinate, got \[\(0, 1\).* st.uniform\(low, high",
         ),
         (flat_pair(lambda x: st.norm.pdf(x[:, 0], 0, 10)), "the density itself, not its log"),
     ],

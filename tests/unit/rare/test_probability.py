@@ -368,11 +368,21 @@ def four_directions(x: Any) -> Any:
     return np.min([3.0 + 0.2 * i - x[:, i] for i in range(4)], axis=0)
 
 
+@quiet
+@pytest.mark.parametrize("seed", [102, 104, 105, 106, 107, 111])
+def test_hits_whose_weights_differ_by_orders_have_a_long_upper_end(seed: int) -> None:
+    """The search is cut short: about 60 hits are worth 2 to 9, and most of the mass is unseen."""
+    result = cr.probability(lambda x: 3.5 - x.sum(axis=1) / np.sqrt(10), 10, draws=700, rng=seed)
+    assert result.value < 0.1 * stats.norm.sf(3.5)
+    assert result.interval[1] > 0.9 * stats.norm.sf(3.5)
+
+
 def test_a_run_with_several_modes_says_how_much_another_one_could_hide() -> None:
     result = cr.probability(four_directions, 8, draws=4000, rng=0)
     hidden = result.search["could_hide"]
     assert hidden > result.value
     assert f"a region with a probability of up to {hidden:.2g}" in str(result)
+    assert any(f"one with a probability of {hidden:.2g} could" in said for said in result.warnings)
 
 
 def test_a_printed_result_shows_index_modes_and_calls_and_no_row_of_the_search(
@@ -391,6 +401,15 @@ def test_a_printed_result_shows_index_modes_and_calls_and_no_row_of_the_search(
 def apart(x: Any) -> Any:
     """Return two limit states that never fail together."""
     return np.column_stack((3.5 - x[:, 0], 3.4 + x[:, 0]))
+
+
+@quiet
+def test_each_limit_state_has_its_own_line_with_its_reliability_index() -> None:
+    text = str(cr.probability(apart, 2, draws=3000, names=["bending", "shear"], rng=1))
+    for name, beta in (("bending", 3.5), ("shear", 3.4), ("any", 3.23)):
+        index = next(line for line in text.splitlines() if line.startswith("reliability index of "
+                     + name))  # fmt: skip
+        assert abs(float(index.split(": ")[1].split()[0]) - beta) < 0.1
 
 
 @quiet
