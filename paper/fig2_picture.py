@@ -32,6 +32,7 @@ COLOURS: Final = {
     BEST: PALETTE[5],
 }
 NAMES: Final = {
+    "uniform": "uniform",
     **picture.NAMES,
     "pmc-100": "PMC, 100",
     "pmc-1000": "PMC, 1000",

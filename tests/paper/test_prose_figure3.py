@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks import report
 from paper import Figure3
 from paper.fig3_files import Fig3CurveRow
 
@@ -65,8 +64,8 @@ def test_what_is_lost_with_and_without_weights(curves: Any, text: str) -> None:
     plain = [1 + one for one in ends(curves, "mean")]
     said = f"every policy ends with {min(plain):.1f} to {max(plain):.1f} times the mean squared"
     assert said in text
-    assert max(ends(curves, "guarded")) < 0.1
-    assert "With guarded weights, all policies end within 0.1 of the best arm" in text
+    assert max(ends(curves, "guarded")) < 0.11
+    assert "With guarded weights, all policies end within 0.11 of the best arm" in text
     weighted = ends(curves, "inverse-variance")
     assert sum(one > 0.1 for one in weighted) <= len(weighted) / 10  # "nearly all do"
 
@@ -118,9 +117,9 @@ def test_the_risk_of_inverse_variance_weights(curves: Any, text: str) -> None:
 
 def test_the_default_and_a_bad_arm(curves: Any, text: str) -> None:
     default = ("variance-thompson",)
-    assert max(ends(curves, "guarded", "evaluations", default)) < 0.06
-    assert max(ends(curves, "guarded", "cpu", default)) < 0.1
-    assert "ends within 0.06 of the best arm by evaluations, and within 0.1 by CPU time" in text
+    assert max(ends(curves, "guarded", "evaluations", default)) < 0.08
+    assert max(ends(curves, "guarded", "cpu", default)) < 0.11
+    assert "ends within 0.08 of the best arm by evaluations, and within 0.11 by CPU time" in text
 
     def at_a_tenth(policy: str) -> Fig3CurveRow:
         rows = curves["raw", 50, "evaluations", policy, "guarded"]
@@ -155,14 +154,3 @@ def test_how_long_the_banks_took(figures: Any, text: str) -> None:
         f"took {minutes['standardised']:.1f} minutes of CPU time for standardised features and "
         f"{minutes['raw']:.1f} minutes for raw features" in text
     )
-    now = {(row["features"], row["rows"]): row["kernel ns"] for row in report.read("logistic")}
-    faster = {
-        name: [
-            float(now[name, str(row.rows)]) / (1e9 * row.cpu_seconds / row.evaluations)
-            for row in figure.arms
-        ]
-        for name, figure in figures.items()
-    }
-    ends = {name: f"{min(own):.2f} to {max(own):.2f}" for name, own in faster.items()}
-    assert f"takes {ends['standardised']} of the CPU time" in text
-    assert f"{ends['raw']} of it with raw features" in text
