@@ -3,7 +3,7 @@
 #
 # Neufeld, György, Schuurmans and Szepesvári (2014) price a caplet on an interest rate that follows Cox, Ingersoll and Ross. Their 16 arms are importance samplers: each draws the Brownian motion with another drift θ. Which drift is best depends on the strike. Here the arms share 200 000 draws, once as the paper uses them, and once as a **mixture** that weights all draws by all densities.
 #
-# It takes five seconds.
+# It takes 5 seconds.
 
 # %%
 from functools import partial
