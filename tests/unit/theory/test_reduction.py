@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +40,7 @@ class Recorded:
 def policy_of(name: str) -> Any:
     policy = REGISTRY[name].example()
     if isinstance(policy, Bandit):
-        return type(policy)(bounds=(0, 1))
+        return dataclasses.replace(policy, bounds=(0, 1))
     return cr.policies.Fixed("arm 1") if name == "fixed" else policy
 
 
