@@ -17,10 +17,10 @@ ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: $(shell awk -F: '/^[a-z-]+:.*## / { print $$1 }' $(MAKEFILE_LIST)) # all that `make help` lists
+.PHONY: $(shell awk -F: '/^[a-z0-9-]+:.*## / { print $$1 }' $(MAKEFILE_LIST)) # all that `make help` lists
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## price an option with a handful of arms, in a few seconds
 	@$(BIN)/croupier demo
@@ -143,6 +143,15 @@ format: $(INSTALLED) ## format the code and fix what ruff can fix
 docs: $(DOCS) ## build the site into build/site; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 .venv-docs/bin/python -m mkdocs build --strict
 	@echo "Open build/site/index.html"
+
+figure1: $(INSTALLED) ## Figure 1 of the paper: two arms (a minute; ARGS=--full: an hour)
+	$(ONE_THREAD) $(BIN)/python -m paper figure1 $(ARGS)
+
+figure2: $(INSTALLED) ## Figure 2 of the paper: an option (two minutes; ARGS=--full: hours)
+	$(ONE_THREAD) $(BIN)/python -m paper figure2 $(ARGS)
+
+figure3: $(INSTALLED) ## Figure 3 of the paper: model evidence (a minute; ARGS=--full: minutes)
+	$(ONE_THREAD) $(BIN)/python -m paper figure3 $(ARGS)
 
 gallery: $(INSTALLED) ## run all examples, keep what they print and draw (two minutes; ARGS="heston")
 	$(ONE_THREAD) $(BIN)/python -m tools.gallery run $(ARGS)

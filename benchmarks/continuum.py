@@ -24,7 +24,7 @@ import croupier as cr
 from benchmarks import pages, report
 from croupier.arms.continuum import Continuum
 from croupier.data.draws import Floats
-from croupier.paper import Caplet
+from paper import Caplet
 
 DRAWS = 10_000
 

@@ -101,7 +101,7 @@ class Normal(NamedTuple):
 
 
 def models() -> Iterator[Model]:
-    from croupier.paper.logistic import pima
+    from paper.logistic import pima
 
     features, labels = pima()
     features = (features - features.mean(axis=0)) / features.std(axis=0, ddof=1)

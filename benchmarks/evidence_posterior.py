@@ -18,7 +18,7 @@ import scipy.stats as st
 import croupier as cr
 from benchmarks import pages, report
 from croupier.annealing import slice_sample
-from croupier.paper.logistic import pima
+from paper.logistic import pima
 
 NAME = "evidence-posterior"
 KEY = ("problem",)

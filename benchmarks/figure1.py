@@ -1,4 +1,4 @@
-"""The tables of docs/paper/figure1.md, from the files that `croupier paper fig1` leaves there."""
+"""The tables of docs/paper/figure1.md, from the files that `make figure1` leaves there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 
 from benchmarks import report
 from croupier.errors import StoreError
-from croupier.paper import Figure1
-from croupier.paper.fig1_picture import NAMES
-from croupier.paper.fig1_rows import Fig1CellRow, Tile
-from croupier.paper.fig1_study import DEFAULT, PAPER, Cell
 from croupier.views import formats
+from paper import Figure1
+from paper.fig1_rows import Fig1CellRow, Tile
+from paper.fig1_study import Cell
+from paper.picture import NAMES
+from paper.study import DEFAULT, PAPER
 
 FOLDER = report.FOLDER.parent / "paper"
 SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")

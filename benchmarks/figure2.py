@@ -1,4 +1,4 @@
-"""python -m benchmarks.figure2: what docs/paper/figure2.md says beyond `croupier paper fig2`.
+"""python -m benchmarks.figure2: what docs/paper/figure2.md says beyond `python -m paper figure2`.
 
 It runs the default at 10^4 draws, 2000 times, and measures how the range of the payoffs changes the
 paper's policies. It also makes the tables of the page, from the file that the figure writes.
@@ -17,12 +17,13 @@ import numpy as np
 import croupier as cr
 from benchmarks import report
 from croupier.errors import StoreError
-from croupier.paper import Caplet, Figure2, OptionPrice, figure2
-from croupier.paper.cir import Exact
-from croupier.paper.fig2_contest import DEFAULT, PAPER, problem
-from croupier.paper.fig2_picture import NAMES
-from croupier.paper.fig2_study import Fig2Row
 from croupier.policies import KLUCB, UCB1, UCBV, Thompson
+from paper import Caplet, Figure2, OptionPrice, figure2
+from paper.cir import Exact
+from paper.fig2_contest import problem
+from paper.fig2_picture import NAMES
+from paper.fig2_study import Fig2Row
+from paper.study import DEFAULT, PAPER
 
 FOLDER = report.FOLDER.parent / "paper"
 STRIKES = (0.06, 0.07, 0.08)

@@ -1,4 +1,4 @@
-"""The tables of docs/paper/figure3.md, from the files that `croupier paper fig3` leaves there."""
+"""The tables of docs/paper/figure3.md, from the files that `make figure3` leaves there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from benchmarks import report
 from croupier.errors import StoreError
-from croupier.paper import Annealing, Figure3
-from croupier.paper.fig1_picture import NAMES
-from croupier.paper.fig3_bank import bank_of
-from croupier.paper.fig3_files import Fig3CurveRow
-from croupier.paper.fig3_play import curves_of
-from croupier.paper.fig3_study import COMBINED, PAPER
+from paper import Annealing, Figure3
+from paper.fig3_bank import bank_of
+from paper.fig3_files import Fig3CurveRow
+from paper.fig3_play import curves_of
+from paper.fig3_study import COMBINED
+from paper.picture import NAMES
+from paper.study import PAPER
 
 FOLDER = report.FOLDER.parent / "paper"
 

@@ -59,7 +59,7 @@ def log_of(values: Array) -> Array:
 
 # -- the option of the paper
 
-#: Prices of the Euler chain and variances of the best arm, by the recursion of croupier.paper.cir.
+#: Prices of the Euler chain and variances of the best arm, by the recursion of paper.cir.
 PRICES = {0.06: 18.4502722, 0.07: 9.2567468, 0.08: 1.8865208}
 BEST = {0.06: 1.40614551, 0.07: 2.33162344, 0.08: 0.96904616}
 GRID = tuple(k / 10 for k in range(16))
@@ -74,14 +74,14 @@ class Paths:
 
     def __call__(self, rng: np.random.Generator, size: int, normal: Normal) -> tuple[Array, Array]:
         """Return payoffs and totals."""
-        from croupier.paper.cir import Caplet
+        from paper.cir import Caplet
 
         shift, spread = float(normal.mean[0]), float(normal.root[0, 0])
         return Caplet(strike=self.strike).simulate(rng, size, shift=shift, spread=spread)
 
     def at(self, rng: np.random.Generator, x: Array) -> Array:
         """Return log f p at given totals; the rest of the path is drawn as usual."""
-        from croupier.paper.cir import Caplet
+        from paper.cir import Caplet
 
         # Each total has its own path, which is then moved to this total.
         caplet = Caplet(strike=self.strike)

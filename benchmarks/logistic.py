@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks import pages, report
-from croupier.paper.logistic import Evidence
-from croupier.paper.logistic_kernel import anneal, anneal_plainly, ladder
 from croupier.simulator.randomness import streams
+from paper.logistic import Evidence
+from paper.logistic_kernel import anneal, anneal_plainly, ladder
 
 ROWS = (5, 10, 50)
 TEMPERATURES = 400

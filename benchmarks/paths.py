@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks import pages, report
 from benchmarks.simulator import Timed, least_seconds
-from croupier.paper import Caplet
+from paper import Caplet
 
 CHUNKS = (100, 1000, 10_000, 100_000)
 

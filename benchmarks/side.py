@@ -16,7 +16,7 @@ import numpy as np
 import croupier as cr
 from benchmarks import pages, report
 from croupier.importance import SideThompson
-from croupier.paper import Caplet
+from paper import Caplet
 
 STRIKES = (0.06, 0.08)
 BUDGETS = (300, 1000, 3000)

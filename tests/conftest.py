@@ -26,7 +26,7 @@ def _kernels() -> str:
         [
             *home.glob("simulator/*.py"),
             *home.glob("policies/*.py"),
-            *home.glob("*/*_kernel.py"),
+            *Path(__file__).parents[1].glob("paper/*_kernel.py"),
             home / "data" / "central_moments.py",
         ]
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from croupier.paper import OptionPrice, figure2
+from paper import OptionPrice, figure2
 
 POLICIES = ("uniform", "ucb1", "kl-ucb", "thompson")
 

@@ -71,7 +71,7 @@ def test_every_module_says_what_lives_in_it_and_keeps_its_promises() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        "croupier", "croupier.arms", "croupier.paper", "croupier.policies", "croupier.simulator",
+        "croupier", "croupier.arms", "croupier.policies", "croupier.simulator",
         "croupier.theory",
     ],
 )  # fmt: skip

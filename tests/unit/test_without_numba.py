@@ -52,8 +52,11 @@ SIMULATION = """
 cr.simulate(cr.simulator.uniform([0.01, 0.02]), "ucb1", runs=2, horizon=10)
 """
 
-PAPER = """
-from croupier.paper import {figure}
+#: The paper's experiments are in a folder of the repository.
+PAPER = f"sys.path.insert(0, {str(Path(__file__).parents[2])!r})\n"
+
+FIGURE = """
+from paper import {figure}
 {figure}("out", progress=False)
 """
 
@@ -71,7 +74,7 @@ def test_a_run_needs_no_numba(code: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "code",
-    [SIMULATION, *(PAPER.format(figure=f"figure{n}") for n in (1, 2, 3))],
+    [SIMULATION, *(PAPER + FIGURE.format(figure=f"figure{n}") for n in (1, 2, 3))],
     ids=["simulation", "figure 1", "figure 2", "figure 3"],
 )
 def test_what_needs_numba_says_how_to_get_it(code: str, tmp_path: Path) -> None:
@@ -98,9 +101,10 @@ def test_the_command_line_needs_no_numba(arguments: str, tmp_path: Path) -> None
         assert shown.returncode == 0, shown.stderr
 
 
-@pytest.mark.parametrize("figure", ["fig1", "fig2", "fig3"])
+@pytest.mark.parametrize("figure", ["figure1", "figure2", "figure3"])
 def test_a_command_that_needs_numba_says_so_in_one_line(figure: str, tmp_path: Path) -> None:
-    finished = command(f"paper {figure}", tmp_path)
+    call = f"import paper.__main__; sys.argv = ['paper', {figure!r}]; paper.__main__.app()"
+    finished = done(PAPER + call, tmp_path)
     assert finished.returncode == 2
     assert finished.stderr.strip().count("\n") == 0
     assert finished.stderr.strip().endswith(LINE)

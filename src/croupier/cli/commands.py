@@ -12,7 +12,6 @@ from croupier.cli.ask_tell import ask, tell
 from croupier.cli.compare import compare
 from croupier.cli.demo import demo
 from croupier.cli.init import init
-from croupier.cli.paper import paper
 from croupier.cli.policies import policies
 from croupier.cli.run import resume, run
 from croupier.cli.serve import serve
@@ -34,7 +33,6 @@ _COMMANDS = (
 )  # fmt: skip
 for command in _COMMANDS:
     app.command()(command)
-app.add_typer(paper, name="paper")
 
 
 def main() -> None:

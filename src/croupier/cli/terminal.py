@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Plotted(Protocol):
-    """A result, or a figure of the paper."""
+    """A result, or a figure that was measured."""
 
     def plot(self) -> Figure:
         """Return the picture."""
