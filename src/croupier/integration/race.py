@@ -143,7 +143,7 @@ class Race:
         self, runner: Runner, stage: tuple[int, int], net: int, nets: int, start: int, count: int,
         *, rest: bool = False,
     ) -> Segment:  # fmt: skip
-        kept = not rest and self._challengers.open
+        kept = not rest and self._challengers.pool.open
         checked = not rest and not runner.number and self._cubature.keeps(*stage)
         return Segment(
             self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest,
@@ -218,7 +218,7 @@ class Race:
         for family in self._challengers.due():
             if not self._challengers.allows(family, size, leader.n, self.runners):
                 continue
-            change = self._challengers.challenge(family, standing)
+            change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
                 return self._open(family, change)
         return None
@@ -278,7 +278,7 @@ class Race:
         where = extra["net"], extra["nets"], extra["start"], size // extra["nets"]
         segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
         if extra["kept"]:
-            self._challengers.add(segment, extra["at"], extra["values"])
+            self._challengers.pool.add(segment, extra["at"], extra["values"])
         if extra.get("checked"):  # a store from before the cubature does not say it
             self._cubature.add_points(segment, extra["at"], extra["values"])
 
@@ -314,6 +314,9 @@ class Race:
         return True
 
     def _look(self) -> None:
+        for runner in self.runners:
+            if runner.n and not runner.closed:
+                runner.misses(self._hidden(runner))
         self._standing = standing_of(self.runners)
         self._looks.append((len(self._books.history), self._pooled()))
 
@@ -349,7 +352,7 @@ class Race:
         if outcome.arm not in self._challengers.families:
             return self._open(outcome.arm)
         assert self._standing is not None
-        change = self._challengers.fit(outcome.arm, self._standing)
+        change = self._challengers.fit(outcome.arm, self._standing, self.runners)
         if change is None:
             raise PlanError(f"ticket {outcome.ticket} has a family that cannot be fitted")
         return self._open(outcome.arm, change)
@@ -393,15 +396,13 @@ class Race:
         ledger = self._books.ledger
         return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
 
-    def _hidden(self) -> Floats | None:
-        """Return what the leader has not seen; for the cubature, what its nets have not seen."""
-        if self._standing is None:
-            return None
-        leader, nets = self._standing.leader, self.runners[0]
-        if leader is self._cubature.runner:
-            return outlying(nets.change, nets.ends, self._challengers.seen_by_others(nets))
-        others = [*self._challengers.seen_by_others(leader), *self._cubature.seen()]
-        return hidden(leader.change, leader.ends, others)
+    def _hidden(self, runner: Runner) -> Floats:
+        """Return what the others have seen and a runner has not; for the cubature, its nets."""
+        pool, nets = self._challengers.pool, self._of_nets(runner)
+        others = pool.seen_by_others(nets, self.runners)
+        if nets is not runner:
+            return outlying(nets.ends, others)
+        return hidden(nets.ends, [*others, *self._cubature.seen(nets.change)])
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
@@ -419,7 +420,7 @@ class Race:
             ledger,
             seen,
             history,
-            warnings=[*race_warnings(self._standing, pooled, self._hidden()), *missing],
+            warnings=[*race_warnings(self._standing, pooled), *missing],
             agreement=untested(len(pooled.mean)),
             meaning=kind_of(self.plan.table).rows,
         )

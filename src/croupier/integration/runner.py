@@ -81,6 +81,7 @@ class Runner:
         self.weights: Floats = np.empty(0)
         self.error: NetError
         self._even: NetError  # when no net was ahead
+        self._own: NetError  # without what others have seen
         self.shape: Floats
         self._excess: Floats
         self._known = np.zeros(NETS_EACH, np.int64)
@@ -164,8 +165,7 @@ class Runner:
         if self._before is not None:
             error = averaged(error, stop, *self._before)
         self._before, self._even = (error, stop), error
-        self.shape, self._excess = self.tail.fitted()
-        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self._finish(error)
 
     def complete_nets(self) -> bool:
         """Use the nets that are ahead, if there is one more of them; tell whether there is."""
@@ -177,9 +177,24 @@ class Runner:
         self._take_means(known)
         blocks = self._blocks[:, : 2 * self.n // self._size]
         error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
-        self.shape, self._excess = self.tail.fitted()
-        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self._finish(error)
         return True
+
+    def _finish(self, error: NetError) -> None:
+        self.shape, self._excess = self.tail.fitted()
+        self._own = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self.error = self._own
+
+    def misses(self, least: Floats) -> None:
+        """Note what the other families have seen and this one has not: a least standard error."""
+        variance = np.maximum(self._own.variance, np.square(least))
+        self.error = self._own._replace(variance=variance)
+
+    @property
+    def longer(self) -> float:
+        """How many times longer its error is by what the other families have seen."""
+        own, known = self._own.variance, self._own.variance > 0
+        return float(np.sqrt(self.error.variance[known] / own[known]).max(initial=1.0))
 
     def _take_means(self, known: NDArray[np.int64]) -> None:
         assert self._blocks is not None
