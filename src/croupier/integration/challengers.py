@@ -106,7 +106,7 @@ class Challengers:
         at = self.pool.everything(runners)
         if family == _TURN:
             return fit_turned(at.normal, at.f * at.weight[:, None], at.weight)
-        size = tempered(_size_of(at.f), at.weight, TRUSTED)
+        size = tempered(_size_of(at.f), at.weight, 100)
         if family == "normal":
             return fit_normal_mixture(at.normal, size, at.weight)
         if (rotation := _best_rotation(standing)) is not None:
