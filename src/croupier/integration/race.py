@@ -246,6 +246,7 @@ class Race:
         if not 0 < nodes <= affordable:
             return False
         runner = self._cubature.runner or self._open(CUBATURE)
+        runner.checked_at = self.runners[0]
         segments = self._cubature.begin(runner, nodes, LARGEST // self.plan.width)
         self._stage, self._rested = (runner, *segments[0].stage), 0
         self._queue.extend(segments)

@@ -68,7 +68,8 @@ class Runner:
 
     While they are doubled, some nets are `n` points ahead of the others; `points` counts them all.
     `first` is the number of points after the first stage. `closed` means that it lost its first
-    comparison and is not played any more, `full` that it can get no more points. `error`, `means`
+    comparison and is not played any more, `full` that it can get no more points. `checked_at` is
+    the runner whose nets check a cubature. `error`, `means`
     and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
     a least standard error.
     """
@@ -97,6 +98,7 @@ class Runner:
         self._before: tuple[NetError, int] | None = None
         self._jump: tuple[int, Floats] = (0, np.zeros(1))
         self.full = False
+        self.checked_at: Runner | None = None
 
     @property
     def started(self) -> bool:
@@ -258,8 +260,10 @@ class Runner:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
         A component that is always 0 does not count. If all are 0, there are none, until this is
-        believed.
+        believed. Values that are checked at other nets have seen no more of f than these.
         """
+        if self.checked_at is not None:
+            return self.checked_at.effective
         known = self._squares > 0
         if not known.any() and self.points < ZEROS:
             return 0.0
