@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +30,7 @@ from croupier.integration.hidden_tails import hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
+from croupier.integration.race_facts import race_facts, race_rows
 from croupier.integration.race_forecast import may_end, needed, work_left
 from croupier.integration.race_stages import LARGEST, divided, power_below
 from croupier.integration.race_warnings import race_warnings
@@ -35,6 +38,7 @@ from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
+from croupier.results.rows import ArmRows
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
@@ -416,7 +420,7 @@ class Race:
         looks = looks or [(len(history), seen)]
         missing = self.tickets.missing()
         history.looks = curve_of(looks, scalar=history.scalar)
-        return result_of(
+        result = result_of(
             self.plan,
             ledger,
             seen,
@@ -425,3 +429,6 @@ class Race:
             agreement=untested(len(pooled.mean)),
             meaning=kind_of(self.plan.table).rows,
         )
+        rows = partial(race_rows, result.arms, self._standing, scalar=history.scalar)
+        details = race_facts(self._standing, int(ledger.draws))
+        return replace(result, arms=ArmRows(rows), details=details)

@@ -13,12 +13,8 @@ from croupier.integration.standing import Standing
 
 __all__ = ["race_warnings"]
 
-#: A warning says so if the other families make the leader's variance this many times larger.
-_DOUBT: Final = 4.0
-
-
-#: What the leader has not seen deserves a warning if it is this many of its own standard errors.
-_HIDDEN: Final = 2.0
+#: The other families deserve a warning if they make the leader's error this many times longer.
+_LONGER: Final = 2.0
 
 
 def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
@@ -40,7 +36,7 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
             "of it may be missed and the error bar may be too short; draw more, or give "
             "narrower bounds"
         )
-    if standing.doubt > _DOUBT:
+    if standing.doubt > _LONGER**2:
         found.append(
             "the families of nets do not agree with each other, so the error bar was made "
             f"{standing.doubt**0.5:.1f} times longer: draw more"
@@ -48,7 +44,7 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
     shape = leader.shape
     if leader.family == CUBATURE:
         shape = np.fmin(shape, standing.runners[0].shape)
-    if leader.longer > _HIDDEN:
+    if leader.longer > _LONGER:
         found.append(
             f"the family {leader.family!r} leads, but other families have seen values that it has "
             f"not, so the error bar was made {leader.longer:.1f} times longer, and may still be "
