@@ -261,6 +261,8 @@ def _number(end: Any) -> bool:
 
 
 def _why_not(over: Any) -> str:
+    if callable(over) and not hasattr(over, "rvs"):
+        return ", a function (f is the first argument, over= the second)"
     return ", which has no inverse (ppf)" if hasattr(over, "rvs") else ""
 
 
