@@ -42,7 +42,6 @@ class Row:
     warning that must be there; without it there must be none, and EITHER allows both. `off` says
     that the answer cannot be right, so that only the warning counts. `inside` is the smallest part
     of the wall time that the arms must get, for a budget in seconds. `holds` is anything else.
-    `broken` says what is known to be wrong today.
     """
 
     call: Callable[[int], cr.Result]
@@ -55,7 +54,6 @@ class Row:
     off: bool = False
     inside: float | None = None
     holds: Callable[[cr.Result], bool] | None = None
-    broken: str = ""
 
     @property
     def name(self) -> str:

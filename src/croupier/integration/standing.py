@@ -79,7 +79,8 @@ def _weights(runners: Sequence[Runner]) -> Floats:
     A runner that has not seen f yet may have a variance near 0, the first one too.
     """
     spread = np.max([runner.spread() for runner in runners], axis=0)
-    weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    least = np.maximum(spread, 1e-200)  # 1/spread must be finite
+    weights = np.where(spread > 0, 1 / least, 0.0)
     return weights if weights.any() else np.ones_like(spread)
 
 
