@@ -42,7 +42,6 @@ class Row:
     warning that must be there; without it there must be none, and EITHER allows both. `off` says
     that the answer cannot be right, so that only the warning counts. `inside` is the smallest part
     of the wall time that the arms must get, for a budget in seconds. `holds` is anything else.
-    `broken` says what is known to be wrong today.
     """
 
     call: Callable[[int], cr.Result]
@@ -55,13 +54,17 @@ class Row:
     off: bool = False
     inside: float | None = None
     holds: Callable[[cr.Result], bool] | None = None
-    broken: str = ""
 
     @property
     def name(self) -> str:
         """The function's name, as words, behind its module's."""
         module = self.call.__module__.rpartition("rows_")[2]
         return f"{module}: {self.call.__name__.replace('_', ' ')}"
+
+    @property
+    def timed(self) -> bool:
+        """Whether a draw costs the wall time that it takes."""
+        return "seconds=" in inspect.getsource(self.call)
 
 
 def row(truth: Any, **expected: Any) -> Callable[[Callable[[int], cr.Result]], Row]:

@@ -88,7 +88,7 @@ def a_peak_in_four_dimensions(rng):
     )
 
 
-@row(2 * (0.03 * np.sqrt(2 * np.pi)) ** 5, within=0.1, broken="one of two equal peaks is missed")
+@row(2 * (0.03 * np.sqrt(2 * np.pi)) ** 5, within=0.1)
 def two_peaks_in_five_dimensions(rng):
     def peaks(x):
         left, right = ((x - 0.3) ** 2).sum(axis=1), ((x - 0.7) ** 2).sum(axis=1)

@@ -4,6 +4,7 @@ Each `rows_*.py` has the calls of one door. To add a row, write a function of th
 """
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -30,17 +31,7 @@ DOORS: list[ModuleType] = [
 ]
 ROWS = [each for door in DOORS for each in vars(door).values() if isinstance(each, Row)]
 
-every_row = pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(
-            row,
-            id=row.name,
-            marks=[pytest.mark.xfail(reason=row.broken, strict=False)] if row.broken else [],
-        )
-        for row in ROWS
-    ],
-)
+every_row = pytest.mark.parametrize("row", ROWS, ids=[row.name for row in ROWS])
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +41,9 @@ def _an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @every_row
 def test_a_first_call_is_right(row: Row) -> None:
+    if row.timed:
+        # Other tests run beside this one, and a call that the machine interrupts costs its time.
+        row = replace(row, share=min(row.share, 0.5))
     _, wrong = play(row, seed=1)
     assert not wrong, "\n".join(wrong)
 

@@ -61,7 +61,9 @@ def integrand_of(f: Any, domain: Space) -> Integrand:
     A function of one point is wrapped, with a warning that a function of all points is faster.
     """
     if not callable(f):
-        raise PlanError(f"f must be a function of points (n, d), got {f!r:.80}")
+        several = isinstance(f, list | tuple) and any(callable(each) for each in f)
+        way = ": for several integrals, return np.column_stack of their values" if several else ""
+        raise PlanError(f"f must be a function of points (n, d), got {f!r:.80}{way}")
     d = domain.dimension
     _check_arguments(f, d)
     many = 3 if d == 2 else 2

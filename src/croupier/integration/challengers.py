@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from croupier.data.draws import Floats
@@ -14,15 +13,11 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
 from croupier.integration.directions import POINTS_EACH, fit_turned
-from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.hidden_tails import Seen
-from croupier.integration.net_arm import Segment
+from croupier.integration.fits import fit_normal_mixture, fit_separable, tempered
 from croupier.integration.point_variances import point_variances
+from croupier.integration.pool import Pool
 from croupier.integration.runner import HEAVY, Runner
 from croupier.integration.standing import Standing
-from croupier.spaces.base import Moved
-
-Ints: TypeAlias = NDArray[np.int64]
 
 __all__ = ["FITTED", "PLAIN", "Challengers"]
 
@@ -39,10 +34,9 @@ _TURNED: Final = 64
 _GROWN: Final = 3
 _FAILURES: Final = {"separable": 2, "normal": 2, _TURN: 4}
 
-#: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
-#: count: no fit needs them.
-_POINTS: Final = 2**15
-_NUMBERS: Final = 2**22
+#: A fit rests on so many effective points, or f is tempered. With 30, fits lose one of two unequal
+#: peaks more often (peaks in 2 to 8 dimensions); 60 to 240 are alike.
+_FIT_POINTS: Final = 100
 
 
 class Challengers:
@@ -55,11 +49,7 @@ class Challengers:
         self._dimension: int = settings["dimension"]
         rotation = settings.get("rotation")
         self._rotation = None if rotation is None else np.array(rotation, float)
-        self._most = int(np.clip(_NUMBERS // self._dimension, 2**12, _POINTS))
-        self._size = 0
-        self._pool: list[tuple[Segment, Ints, Floats]] = []
-        self._all: tuple[Floats, Floats, Floats, Floats] | None = None
-        self._merged = 0  # so many segments of the pool are in `_all`
+        self.pool = Pool(self._dimension)
         self._fitted: dict[str, int] = {}
         #: A store from before a family was added has no name for it.
         self.families: tuple[str, ...] = tuple(family for family in FITTED if family in plan.names)
@@ -73,24 +63,14 @@ class Challengers:
             return Rotated(self._rotation)
         return Identity()
 
-    @property
-    def open(self) -> bool:
-        """Whether the values of the next stage shall be kept for a fit."""
-        return self._size < self._most
-
-    def add(self, segment: Segment, at: Ints, values: Floats) -> None:
-        """Take the values of a segment that are not 0; `at` has the numbers of their points."""
-        self._pool.append((segment, at, values))
-        self._size += len(values)
-
     def due(self) -> list[str]:
         """Return the families that may challenge now, the one that waited longest first."""
         ready = [
             family
             for family in self.families
             if self._failures[family] < _FAILURES[family]
-            and self._size >= _GROWN * self._fitted.get(family, 0)
-            and (family != _TURN or self._size >= POINTS_EACH * self._dimension)
+            and self.pool.size >= _GROWN * self._fitted.get(family, 0)
+            and (family != _TURN or self.pool.size >= POINTS_EACH * self._dimension)
         ]
         return sorted(ready, key=lambda family: self._fitted.get(family, 0))
 
@@ -109,47 +89,39 @@ class Challengers:
         """Note whether the last challenger of a family stayed in the race."""
         self._failures[family] = 0 if stays else self._failures[family] + 1
 
-    def seen_by_others(self, runner: Runner) -> list[Seen]:
-        """Return the points of the pool that are not those of a runner."""
-        found = []
-        for segment, at, values in self._pool:
-            if segment.runner != runner.number:
-                moved = segment.change.move(segment.points(self._dimension)[at])
-                found.append(Seen(segment.runner, moved, values, segment.size))
-        return found
-
-    def challenge(self, family: str, standing: Standing) -> Change | None:
+    def challenge(
+        self, family: str, standing: Standing, runners: Sequence[Runner]
+    ) -> Change | None:
         """Fit a family to the pool; None if too little is known, or nothing is gained."""
-        asked = self._size, standing.leader.number
+        asked = self.pool.size, standing.leader.number
         if self._refused.get(family) == asked:
             return None
-        change = self.fit(family, standing)
-        if change is None or not self._promises(change, standing):
+        change = self.fit(family, standing, runners)
+        if change is None or not self._promises(change, standing, runners):
             if family != "separable":  # its fit depends on more
                 self._refused[family] = asked
             return None
         return change
 
-    def fit(self, family: str, standing: Standing) -> Change | None:
+    def fit(self, family: str, standing: Standing, runners: Sequence[Runner]) -> Change | None:
         """Fit a family to the pool; None if too little is known."""
-        if not self._size:
+        if not self.pool.size:
             return None
-        at, values = self._everything()
-        jac = np.ones(len(values)) if at.jac is None else at.jac
-        size = _size_of(values) / jac
-        if family == "normal":
-            return fit_normal_mixture(at.normal, size, jac)
+        at = self.pool.everything(runners)
         if family == _TURN:
-            return fit_turned(at.normal, values, jac)
+            return fit_turned(at.normal, at.f * at.weight[:, None], at.weight)
+        size = tempered(_size_of(at.f), at.weight, _FIT_POINTS)
+        if family == "normal":
+            return fit_normal_mixture(at.normal, size, at.weight)
         if (rotation := _best_rotation(standing)) is not None:
-            return fit_separable(ndtr(at.normal @ rotation), size, jac, rotation)
-        return fit_separable(at.cube, size, jac)
+            return fit_separable(ndtr(at.normal @ rotation), size, at.weight, rotation)
+        return fit_separable(at.cube, size, at.weight)
 
     def opened(self, family: str) -> None:
         """Note that a fit of a family is played."""
-        self._fitted[family] = self._size
+        self._fitted[family] = self.pool.size
 
-    def _promises(self, change: Change, standing: Standing) -> bool:
+    def _promises(self, change: Change, standing: Standing, runners: Sequence[Runner]) -> bool:
         """Tell whether a normal mixture makes the variance of single points smaller.
 
         Its parts are picked by a coordinate, so it is not smooth: nets gain less from it than from
@@ -159,31 +131,13 @@ class Challengers:
             return True
         if any((runner.shape > HEAVY).any() for runner in standing.runners):
             return True  # the largest values were not seen, so their variance is not known
-        at, values = self._everything()
-        points = sum(part.size for part, *_ in self._pool)
+        at = self.pool.everything(runners)
+        values = at.f * at.weight[:, None]
         mine, theirs = (
-            point_variances(one, at, values, points) for one in (change, standing.leader.change)
+            point_variances(one, at.moved, values, at.points)
+            for one in (change, standing.leader.change)
         )
         return bool((mine < theirs).any())
-
-    def _everything(self) -> tuple[Moved, Floats]:
-        """Return all points of the pool and their values.
-
-        Points take longer to make than a fit, so they are kept, as points of the cube and as normal
-        points.
-        """
-        fresh = [part for part in self._pool[self._merged :] if len(part[1])]
-        self._merged = len(self._pool)
-        parts = [] if self._all is None else [self._all]
-        for segment, at, values in fresh:
-            moved = segment.change.move(segment.points(self._dimension)[at])
-            jac = np.ones(len(at)) if moved.jac is None else moved.jac
-            parts.append((moved.cube, moved.normal, jac, values))
-        if len(parts) > 1 or self._all is None:
-            u, z, jac, values = (np.concatenate(each) for each in zip(*parts, strict=True))
-            self._all = u, z, jac, values
-        u, z, jac, values = self._all
-        return Moved(u, z, jac), values
 
 
 def _best_rotation(standing: Standing) -> Floats | None:

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.integration.changes import Change
 from croupier.integration.equal_nets import error_of_jump, highest_jump
 from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
@@ -189,13 +190,14 @@ class CheckedCubature:
 
     # -- the estimate
 
-    def seen(self) -> list[Seen]:
-        """Return the values at the nodes of the present panels, if there are some."""
+    def seen(self, change: Change) -> list[Seen]:
+        """Return the values at the nodes of the present panels, for `hidden`, if there are some."""
         if self.runner is None or not self._panels.nodes:
             return []
         nodes, weights, values = self._panels.known()
         jac = len(nodes) * weights
-        return [Seen(self.runner.number, Moved(nodes, None, jac), values * jac[:, None], len(jac))]
+        q = change.density_at(Moved(nodes, None, None))
+        return [Seen(values * jac[:, None], q * jac, len(jac))]
 
     def _check(self, runner: Runner) -> None:
         """Give the runner the values Q + f - p at the points of the nets.

@@ -121,7 +121,9 @@ def averaged(error: NetError, n: int, before: NetError, n_before: int) -> NetErr
 
     A run stops where the error looks small, and often it looks small by chance. So the variance is
     0.6 V(n) + 0.4 V(n_before) (n_before/n)^a, with the larger of the two rates a. By recursion,
-    every size of the past counts, with a weight that falls like 0.4^age.
+    every size of the past counts, with a weight that falls like 0.4^age. A last stage that is no
+    doubling has few degrees of freedom of its own, and those of the average are Satterthwaite's
+    (Biometrics Bulletin 2, 1946), at most those of before.
 
     >>> one = NetError(np.array([4.0]), np.array([1.0]), 9.0, np.array([[4.0]]))
     >>> averaged(one._replace(variance=np.array([1.0])), 32, one, 16).variance.round(9).tolist()
@@ -132,8 +134,11 @@ def averaged(error: NetError, n: int, before: NetError, n_before: int) -> NetErr
     variance = (1 - _BEFORE) * error.variance + _BEFORE * earlier
     longer = np.sqrt(np.divide(variance, error.variance, out=np.ones_like(variance),
                                where=error.variance > 0))  # fmt: skip
+    parts = (1 - _BEFORE) ** 2 / error.df + _BEFORE**2 / before.df  # of equal variances
     return error._replace(
-        variance=variance, covariance=error.covariance * np.multiply.outer(longer, longer)
+        variance=variance,
+        df=max(error.df, min(1 / parts, before.df)),
+        covariance=error.covariance * np.multiply.outer(longer, longer),
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -28,6 +30,7 @@ from croupier.integration.hidden_tails import hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.panel_arm import PanelSegment
 from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
+from croupier.integration.race_facts import race_facts, race_rows
 from croupier.integration.race_forecast import may_end, needed, work_left
 from croupier.integration.race_stages import LARGEST, divided, power_below
 from croupier.integration.race_warnings import race_warnings
@@ -35,6 +38,7 @@ from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
 from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
+from croupier.results.rows import ArmRows
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
@@ -143,7 +147,7 @@ class Race:
         self, runner: Runner, stage: tuple[int, int], net: int, nets: int, start: int, count: int,
         *, rest: bool = False,
     ) -> Segment:  # fmt: skip
-        kept = not rest and self._challengers.open
+        kept = not rest and self._challengers.pool.open
         checked = not rest and not runner.number and self._cubature.keeps(*stage)
         return Segment(
             self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest,
@@ -218,7 +222,7 @@ class Race:
         for family in self._challengers.due():
             if not self._challengers.allows(family, size, leader.n, self.runners):
                 continue
-            change = self._challengers.challenge(family, standing)
+            change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
                 return self._open(family, change)
         return None
@@ -246,6 +250,7 @@ class Race:
         if not 0 < nodes <= affordable:
             return False
         runner = self._cubature.runner or self._open(CUBATURE)
+        runner.checked_at = self.runners[0]
         segments = self._cubature.begin(runner, nodes, LARGEST // self.plan.width)
         self._stage, self._rested = (runner, *segments[0].stage), 0
         self._queue.extend(segments)
@@ -278,7 +283,7 @@ class Race:
         where = extra["net"], extra["nets"], extra["start"], size // extra["nets"]
         segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
         if extra["kept"]:
-            self._challengers.add(segment, extra["at"], extra["values"])
+            self._challengers.pool.add(segment, extra["at"], extra["values"])
         if extra.get("checked"):  # a store from before the cubature does not say it
             self._cubature.add_points(segment, extra["at"], extra["values"])
 
@@ -314,6 +319,9 @@ class Race:
         return True
 
     def _look(self) -> None:
+        for runner in self.runners:
+            if runner.n and not runner.closed:
+                runner.misses(self._hidden(runner))
         self._standing = standing_of(self.runners)
         self._looks.append((len(self._books.history), self._pooled()))
 
@@ -349,7 +357,7 @@ class Race:
         if outcome.arm not in self._challengers.families:
             return self._open(outcome.arm)
         assert self._standing is not None
-        change = self._challengers.fit(outcome.arm, self._standing)
+        change = self._challengers.fit(outcome.arm, self._standing, self.runners)
         if change is None:
             raise PlanError(f"ticket {outcome.ticket} has a family that cannot be fitted")
         return self._open(outcome.arm, change)
@@ -393,15 +401,13 @@ class Race:
         ledger = self._books.ledger
         return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
 
-    def _hidden(self) -> Floats | None:
-        """Return what the leader has not seen; for the cubature, what its nets have not seen."""
-        if self._standing is None:
-            return None
-        leader, nets = self._standing.leader, self.runners[0]
-        if leader is self._cubature.runner:
-            return outlying(nets.change, nets.ends, self._challengers.seen_by_others(nets))
-        others = [*self._challengers.seen_by_others(leader), *self._cubature.seen()]
-        return hidden(leader.change, leader.ends, others)
+    def _hidden(self, runner: Runner) -> Floats:
+        """Return what the others have seen and a runner has not; for the cubature, its nets."""
+        pool, nets = self._challengers.pool, self._of_nets(runner)
+        others = pool.seen_by_others(nets, self.runners)
+        if nets is not runner:
+            return outlying(nets.ends, others)
+        return hidden(nets.ends, [*others, *self._cubature.seen(nets.change)])
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
@@ -414,12 +420,15 @@ class Race:
         looks = looks or [(len(history), seen)]
         missing = self.tickets.missing()
         history.looks = curve_of(looks, scalar=history.scalar)
-        return result_of(
+        result = result_of(
             self.plan,
             ledger,
             seen,
             history,
-            warnings=[*race_warnings(self._standing, pooled, self._hidden()), *missing],
+            warnings=[*race_warnings(self._standing, pooled), *missing],
             agreement=untested(len(pooled.mean)),
             meaning=kind_of(self.plan.table).rows,
         )
+        rows = partial(race_rows, result.arms, self._standing, scalar=history.scalar)
+        details = race_facts(self._standing, int(ledger.draws))
+        return replace(result, arms=ArmRows(rows), details=details)

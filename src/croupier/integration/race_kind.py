@@ -45,6 +45,6 @@ KIND: Final = Kind(
     rows=RowMeaning(
         arms="families",
         untested="the points of a net are not independent",
-        efficiency="precision per cost of single points, relative to the best family",
+        efficiency="precision per evaluation of the nets so far, relative to the best family",
     ),
 )

@@ -6,7 +6,6 @@ from typing import Final
 
 import numpy as np
 
-from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.integration.checked_cubature import CUBATURE
 from croupier.integration.runner import HEAVY, Runner
@@ -14,21 +13,14 @@ from croupier.integration.standing import Standing
 
 __all__ = ["race_warnings"]
 
-#: A warning says so if the other families make the leader's variance this many times larger.
-_DOUBT: Final = 4.0
+#: The other families deserve a warning if they make the leader's error this many times longer.
+_LONGER: Final = 2.0
 
 
-#: What the leader has not seen deserves a warning if it is this many standard errors.
-_HIDDEN: Final = 2.0
-
-
-def race_warnings(
-    standing: Standing | None, pooled: Pooled, hidden: Floats | None = None
-) -> list[str]:
+def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
     """Return the warnings about the estimate of a race.
 
-    `hidden` is what the leader has not seen of the integral, according to the other families; see
-    `hidden_tails`. For the cubature, what matters is the tail of f at its nets.
+    For the cubature, what matters is the tail of f at its nets.
     """
     if standing is None:
         return ["no net is complete: nothing reliable is known; give a larger budget"]
@@ -44,7 +36,7 @@ def race_warnings(
             "of it may be missed and the error bar may be too short; draw more, or give "
             "narrower bounds"
         )
-    if standing.doubt > _DOUBT:
+    if standing.doubt > _LONGER**2:
         found.append(
             "the families of nets do not agree with each other, so the error bar was made "
             f"{standing.doubt**0.5:.1f} times longer: draw more"
@@ -52,12 +44,10 @@ def race_warnings(
     shape = leader.shape
     if leader.family == CUBATURE:
         shape = np.fmin(shape, standing.runners[0].shape)
-    if hidden is not None and (hidden > _HIDDEN * np.sqrt(pooled.variance)).any():
-        known = pooled.variance > 0
-        most = float((hidden[known] / np.sqrt(pooled.variance[known])).max(initial=_HIDDEN))
+    if leader.longer > _LONGER:
         found.append(
             f"the family {leader.family!r} leads, but other families have seen values that it has "
-            f"not, and these change the result by {most:.1f} standard errors: the error bar is "
+            f"not, so the error bar was made {leader.longer:.1f} times longer, and may still be "
             "too short. f may have a heavy tail or a narrow peak; draw more, use a transform that "
             "removes the singularity, or give bounds around the peak"
         )

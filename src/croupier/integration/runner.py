@@ -68,7 +68,8 @@ class Runner:
 
     While they are doubled, some nets are `n` points ahead of the others; `points` counts them all.
     `first` is the number of points after the first stage. `closed` means that it lost its first
-    comparison and is not played any more, `full` that it can get no more points. `error`, `means`
+    comparison and is not played any more, `full` that it can get no more points. `checked_at` is
+    the runner whose nets check a cubature. `error`, `means`
     and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
     a least standard error.
     """
@@ -81,6 +82,7 @@ class Runner:
         self.weights: Floats = np.empty(0)
         self.error: NetError
         self._even: NetError  # when no net was ahead
+        self._own: NetError  # without what others have seen
         self.shape: Floats
         self._excess: Floats
         self._known = np.zeros(NETS_EACH, np.int64)
@@ -96,6 +98,7 @@ class Runner:
         self._before: tuple[NetError, int] | None = None
         self._jump: tuple[int, Floats] = (0, np.zeros(1))
         self.full = False
+        self.checked_at: Runner | None = None
 
     @property
     def started(self) -> bool:
@@ -164,8 +167,7 @@ class Runner:
         if self._before is not None:
             error = averaged(error, stop, *self._before)
         self._before, self._even = (error, stop), error
-        self.shape, self._excess = self.tail.fitted()
-        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self._finish(error)
 
     def complete_nets(self) -> bool:
         """Use the nets that are ahead, if there is one more of them; tell whether there is."""
@@ -177,9 +179,24 @@ class Runner:
         self._take_means(known)
         blocks = self._blocks[:, : 2 * self.n // self._size]
         error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
-        self.shape, self._excess = self.tail.fitted()
-        self.error = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self._finish(error)
         return True
+
+    def _finish(self, error: NetError) -> None:
+        self.shape, self._excess = self.tail.fitted()
+        self._own = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self.error = self._own
+
+    def misses(self, least: Floats) -> None:
+        """Note what the other families have seen and this one has not: a least standard error."""
+        variance = np.maximum(self._own.variance, np.square(least))
+        self.error = self._own._replace(variance=variance)
+
+    @property
+    def longer(self) -> float:
+        """How many times longer its error is by what the other families have seen."""
+        own, known = self._own.variance, self._own.variance > 0
+        return float(np.sqrt(self.error.variance[known] / own[known]).max(initial=1.0))
 
     def _take_means(self, known: NDArray[np.int64]) -> None:
         assert self._blocks is not None
@@ -243,8 +260,10 @@ class Runner:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
         A component that is always 0 does not count. If all are 0, there are none, until this is
-        believed.
+        believed. Values that are checked at other nets have seen no more of f than these.
         """
+        if self.checked_at is not None:
+            return self.checked_at.effective
         known = self._squares > 0
         if not known.any() and self.points < ZEROS:
             return 0.0

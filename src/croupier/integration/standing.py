@@ -48,10 +48,7 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
     running = [runner for runner in runners if runner.n]
     if not running:
         return None
-    spread = running[0].spread()
-    weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-    if not weights.any():
-        weights = np.ones_like(spread)
+    weights = _weights(running)
     trusted = [r for r in running if r.effective >= TRUSTED and not r.closed]
     guarded = _guarded(trusted, weights)
     models, variances, scores = [], [], []
@@ -74,6 +71,17 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
         leader, variances[best], tuple(running), tuple(scores), tuple(models), bool(able),
         scores[best] / own if own > 0 else 1.0,
     )  # fmt: skip
+
+
+def _weights(runners: Sequence[Runner]) -> Floats:
+    """Return the weights of the components: 1/variance of one value, the largest of all runners.
+
+    A runner that has not seen f yet may have a variance near 0, the first one too.
+    """
+    spread = np.max([runner.spread() for runner in runners], axis=0)
+    least = np.maximum(spread, 1e-200)  # 1/spread must be finite
+    weights = np.where(spread > 0, 1 / least, 0.0)
+    return weights if weights.any() else np.ones_like(spread)
 
 
 def _guarded(trusted: Sequence[Runner], weights: Floats) -> dict[int, Floats]:
@@ -155,8 +163,7 @@ def kept(challenger: Runner, before: Standing) -> bool:
     if not before.trusted:
         mine, theirs = challenger.effective, leader.effective
         return mine / challenger.points > _BETTER * theirs / max(leader.points, 1)
-    spread = before.runners[0].spread()
-    weights = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    weights = _weights(before.runners)
     theirs = before.models[before.runners.index(leader)].at(challenger.n)
     mine = float((weights * challenger.error.variance).max())
     return challenger.effective >= TRUSTED and _BETTER * mine <= theirs

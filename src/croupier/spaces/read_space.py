@@ -98,6 +98,8 @@ def _read(given: Any, argument: str, dimension: int | None) -> Space:
     if hasattr(given, "fit") and callable(given):
         axis_of(given, f"axis 0 of {argument}=", WAYS)  # a distribution without parameters
     why = ", which has no inverse (ppf)" if hasattr(given, "rvs") else ""
+    if callable(given) and not why:
+        why = f", a function (the function comes first, {argument}= second)"
     raise PlanError(f"{argument}= cannot be {given!r:.80}{why}: {WAYS}")
 
 

@@ -168,3 +168,18 @@ def test_a_function_that_raises_names_the_point() -> None:
 def test_other_names_of_the_budget_are_known() -> None:
     with pytest.raises(TypeError, match="did you mean 'draws'"):
         cr.integrate(lambda x: x, (0, 1), neval=100)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("f", "over", "message"),
+    [
+        ([np.ones(3), np.exp], (0, 1), "for several integrals, return np.column_stack"),
+        ([np.sin, np.cos], (0, 1), "for several integrals, return np.column_stack"),
+        ((0, 1), np.sin, r"the function comes first, over= second"),
+    ],
+)
+def test_a_list_of_functions_and_swapped_arguments_get_the_way_out(
+    f: Any, over: Any, message: str
+) -> None:
+    with pytest.raises(cr.PlanError, match=message):
+        cr.integrate(f, over, draws=100)

@@ -125,13 +125,11 @@ def test_a_jump_next_to_a_fraction_of_a_power_of_two_is_covered() -> None:
 
 
 @pytest.mark.parametrize("seed", [113, 120, 125])
-def test_a_spike_that_another_family_has_seen_deserves_a_warning(seed: int) -> None:
+@pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+def test_a_run_does_not_stop_when_another_family_has_seen_a_spike(seed: int) -> None:
     spike = two()[-1]
-    with pytest.warns(cr.CroupierWarning, match="other families have seen values"):
-        result = cr.integrate(
-            spike.f, [(0, 1)] * 2, rtol=1e-3, draws=2**16, rng=seed, progress=False
-        )
-    assert result.value < spike.value - 4 * result.stderr
+    result = cr.integrate(spike.f, [(0, 1)] * 2, rtol=1e-3, draws=2**16, rng=seed, progress=False)
+    assert abs(result.value - spike.value) < 4 * result.stderr
 
 
 @pytest.mark.parametrize("axes", [1, 2])

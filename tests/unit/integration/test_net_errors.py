@@ -11,7 +11,14 @@ import pytest
 
 import croupier as cr
 from croupier.integration import net_arm
-from croupier.integration.net_errors import BLOCKS, block_size, differences, net_error
+from croupier.integration.net_errors import (
+    BLOCKS,
+    NetError,
+    averaged,
+    block_size,
+    differences,
+    net_error,
+)
 
 
 def nets(rng: np.random.Generator, blocks: int, rate: float) -> Any:
@@ -93,3 +100,10 @@ def test_one_rate_is_kept() -> None:
     rng = np.random.default_rng(22)
     rates = [net_error(nets(rng, BLOCKS, 3.0), 1).rate[0] for _ in range(200)]
     assert np.median(rates) > 2.5
+
+
+def test_a_last_stage_that_is_no_doubling_keeps_degrees_of_freedom() -> None:
+    whole = NetError(np.array([1.0]), np.array([1.5]), 9.0, np.eye(1))
+    part = whole._replace(df=3.0)
+    assert averaged(part, 320, whole, 256).df == pytest.approx(1 / (0.36 / 3 + 0.16 / 9))
+    assert averaged(whole, 512, whole, 256).df == 9.0

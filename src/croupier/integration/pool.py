@@ -1,0 +1,128 @@
+"""The pool of evaluations: what was seen by any family counts for all of them.
+
+Every point x was drawn by one family, but any of them could have drawn it. With n_k points of the
+density q_k, all points together are those of the mixture p = sum n_k q_k / sum n_k, and the weight
+1/p is the best one that is known (the balance heuristic: Veach and Guibas, SIGGRAPH 1995; fits to
+such weights: Cornuet, Marin, Mira and Robert, Scandinavian Journal of Statistics 39, 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+from croupier.integration.hidden_tails import Seen
+from croupier.integration.net_arm import Segment
+from croupier.integration.runner import Runner
+from croupier.spaces.base import Moved
+
+__all__ = ["Evaluated", "Pool"]
+
+Ints: TypeAlias = NDArray[np.int64]
+
+#: The pool takes no new stage above so many points, or so many numbers. Points where f is 0 do not
+#: count: no fit needs them.
+_POINTS: Final = 2**15
+_NUMBERS: Final = 2**22
+
+
+class Evaluated(NamedTuple):
+    """Points (n, d), as points of the cube and as normal ones, the values f (n, m), and 1/p.
+
+    Points where f is 0 are left out; `points` counts all.
+    """
+
+    cube: Floats
+    normal: Floats
+    f: Floats
+    weight: Floats
+    points: int
+
+    @property
+    def moved(self) -> Moved:
+        """The points with their weights."""
+        return Moved(self.cube, self.normal, self.weight)
+
+
+class Pool:
+    """The points of all families, their values, and the density of each family at all of them."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._most = int(np.clip(_NUMBERS // dimension, 2**12, _POINTS))
+        self.size = 0
+        self._fresh: list[tuple[Segment, Ints, Floats]] = []
+        self._counts: dict[int, int] = {}
+        self._parts: list[Floats] = []  # cube, normal, f, the runner of each point
+        self._densities: list[Floats] = []
+
+    @property
+    def open(self) -> bool:
+        """Whether the values of the next stage shall be kept."""
+        return self.size < self._most
+
+    def add(self, segment: Segment, at: Ints, values: Floats) -> None:
+        """Take the values f jac of a segment that are not 0; `at` has the numbers of the points."""
+        self._fresh.append((segment, at, values))
+        self._counts[segment.runner] = self._counts.get(segment.runner, 0) + segment.size
+        self.size += len(values)
+
+    def everything(self, runners: Sequence[Runner]) -> Evaluated:
+        """Return all points, with the weights of the mixture of all runners."""
+        cube, normal, f, _ = self._merged(runners)
+        p, points = self._mixture(list(self._counts))
+        return Evaluated(cube, normal, f, 1 / p, points)
+
+    def seen_by_others(self, runner: Runner, runners: Sequence[Runner]) -> list[Seen]:
+        """Return what the other runners have seen, for `hidden`; nothing if they have no points."""
+        others = [k for k in self._counts if k != runner.number]
+        if not others:
+            return []
+        _, _, f, whose = self._merged(runners)
+        p, points = self._mixture(others)
+        theirs = whose != runner.number
+        p = p[theirs]
+        q = self._densities[runner.number][theirs]
+        return [Seen(f[theirs] / p[:, None], q / p, points)]
+
+    def _mixture(self, numbers: Sequence[int]) -> tuple[Floats, int]:
+        """Return the mixed density of some runners at all points, and the number of theirs."""
+        points = sum(self._counts[k] for k in numbers)
+        total = sum(self._counts[k] * self._densities[k] for k in numbers)
+        return np.asarray(total / points), points
+
+    def _merged(self, runners: Sequence[Runner]) -> list[Floats]:
+        """Return all points and values, with the densities of all runners up to date.
+
+        Points and densities take longer to make than a fit, so they are kept.
+        """
+        cubes, normals, values, whose = [], [], [], []
+        for segment, at, weighted in self._fresh:
+            moved = segment.change.move(segment.points(self._dimension)[at])
+            cubes.append(moved.cube)
+            normals.append(moved.normal)
+            values.append(weighted if moved.jac is None else weighted / moved.jac[:, None])
+            whose.append(np.full(len(at), float(segment.runner)))
+        self._fresh = []
+        known = len(self._parts[3]) if self._parts else 0
+        if cubes:
+            lists = (cubes, normals, values, whose)
+            old = [[part] for part in self._parts] or [[], [], [], []]
+            self._parts = [np.concatenate([*a, *b]) for a, b in zip(old, lists, strict=True)]
+        for k, runner in enumerate(runners):
+            have = known if k < len(self._densities) else 0
+            if have == len(self._parts[3]):
+                continue
+            fresh = Moved(self._parts[0][have:], self._parts[1][have:], None)
+            more = runner.change.density_at(fresh)
+            if have:
+                self._densities[k] = np.concatenate([self._densities[k], more])
+            elif k < len(self._densities):
+                self._densities[k] = more
+            else:
+                self._densities.append(more)
+        return self._parts
