@@ -24,9 +24,9 @@ BLOCK: Final = re.compile(
 
 
 def filled(page: str) -> str:
-    """Return the text of a page with the answers that its examples print.
+    r"""Return the text of a page with the answers that its examples print.
 
-    >>> page = "```python\\nprint(1 + 1)\\n```\\n\\n```text\\n3\\n```\\n"
+    >>> page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
     >>> print(filled(page).splitlines()[-2])
     2
     """
