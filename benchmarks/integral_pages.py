@@ -21,7 +21,7 @@ def peers(groups: tuple[str, ...]) -> Table:
             row["solved"],
             *(_two(row[c]) for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
         ]
-        for rtol in ("0.01", "0.001", "0.0001")
+        for rtol in ("0.01", "0.001")
         for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
     ]
     header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
