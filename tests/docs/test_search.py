@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -58,11 +58,11 @@ def served() -> Iterator[str]:
             server.terminate()
 
 
-def wait(ready: object, seconds: float) -> None:
+def wait(ready: Callable[[], object], seconds: float) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
-            if ready():  # type: ignore[operator]
+            if ready():
                 return
         except OSError:
             pass
