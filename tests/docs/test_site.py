@@ -20,6 +20,7 @@ SHOWN = re.findall(r"^::: (croupier[\w.]*)$", REFERENCE, re.M)
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
 NAV = re.findall(r"^ +- (?:.*: )?([\w./-]+\.md)$", CONFIG.partition("\nnav:\n")[2], re.M)
 TEXTS = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+KILOBYTE = 1024
 
 
 def public_names() -> list[str]:
@@ -88,15 +89,15 @@ def test_the_moving_picture_is_below_two_megabytes_and_moves() -> None:
 
 
 def most_bytes(page: Path) -> int:
-    """Return how large a page may be: what is measured may fill a page of any length."""
-    return 20_000 if page.parent.name == "measured" else 12_000
+    """Return how large a page may be: tables of what was measured need more room."""
+    return (20 if page.parent.name == "measured" else 12) * KILOBYTE
 
 
 def test_every_page_is_short_and_all_of_them_together_are_a_short_book() -> None:
     sizes = {page: page.stat().st_size for page in DOCS.rglob("*.md")}
     assert not [page for page, size in sizes.items() if size > most_bytes(page)]
-    assert sum(sizes.values()) < 250_000
-    assert (ROOT / "README.md").stat().st_size <= 6_000
+    assert sum(sizes.values()) < 250 * KILOBYTE
+    assert (ROOT / "README.md").stat().st_size <= 6 * KILOBYTE
 
 
 def test_nothing_on_the_site_comes_from_elsewhere() -> None:
