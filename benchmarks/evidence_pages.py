@@ -1,4 +1,4 @@
-"""The tables of docs/evidence.md, from the files of `make bench-evidence` and its neighbours."""
+"""The tables of docs/measured/evidence.md, from `make bench-evidence` and its neighbours."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The tables of docs/integrate.md, from the files of `make bench-peers` and `make bench-low`."""
+"""The tables of docs/measured/integrate.md, from `make bench-peers` and `make bench-low`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import geometric_mean
 
 from benchmarks import peer_ratios, report
 
@@ -20,7 +21,7 @@ def peers(groups: tuple[str, ...]) -> Table:
             row["solved"],
             *(_two(row[c]) for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
         ]
-        for rtol in ("0.01", "0.001", "0.0001")
+        for rtol in ("0.01", "0.001")
         for row in peer_ratios.ratios(report.read("peers"), rtol, groups)
     ]
     header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
@@ -33,21 +34,23 @@ def _two(number: float) -> str:
 
 
 def low_dimensions() -> Table:
-    """Return evaluations with and without the cubature, problem by problem."""
-    rows = [
-        [
-            row["problem"] + (" (fresh)" if row["group"] == "fresh" else ""),
-            row["rtol"],
-            row["evaluations, nets"],
-            row["evaluations, all"],
-            row["cubature"],
-            f"{row['led, all']}/{row['runs, all']}",
-            *(f"{row[f'{c}, nets']}, {row[f'{c}, all']}" for c in ("reached", "covered", "far")),
-        ]
-        for row in report.read("low-dimensions")
-    ]
-    header = ["problem", "rtol", "nets", "with cubature", "scipy", "led", "stopped", "covered",
-              "far off"]  # fmt: skip
+    """Return what the cubature gains in one and two dimensions, by group and tolerance."""
+    rows = []
+    measured = report.read("low-dimensions")
+    for group, rtol in dict.fromkeys((row["group"], row["rtol"]) for row in measured):
+        some = [row for row in measured if (row["group"], row["rtol"]) == (group, rtol)]
+        nets, scipy = (
+            [float(row["evaluations, all"]) / float(row[other]) for row in some if row[other]]
+            for other in ("evaluations, nets", "cubature")
+        )
+        runs, led, covered, far = (
+            sum(int(row[f"{c}, all"]) for row in some) for c in ("runs", "led", "covered", "far")
+        )
+        means = [f"{geometric_mean(ratios):.2f}" for ratios in (nets, scipy)]
+        cells = [f"{led}/{runs}", f"{covered}/{runs}", str(far)]
+        rows.append([group, rtol, str(len(some)), *means, *cells])
+    header = ["problems", "rtol", "number", "to the nets alone", "to scipy", "cubature led",
+              "covered", "far off"]  # fmt: skip
     return header, rows
 
 

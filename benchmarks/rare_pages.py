@@ -1,4 +1,4 @@
-"""The tables of docs/rare.md, from the files of `make bench-rare`."""
+"""The tables of docs/measured/rare.md, from the files of `make bench-rare`."""
 
 from __future__ import annotations
 

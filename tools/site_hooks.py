@@ -25,6 +25,9 @@ from tools.site_links import COPIES, PAGES, moved  # noqa: E402
 #: A script, a picture or a style sheet from another address: the site must work without a network.
 ELSEWHERE = re.compile(r'\bsrc="https?://[^"]*|<link[^>]+rel="stylesheet"[^>]*href="https?://[^"]*')
 
+#: Pages that the search puts behind those that explain.
+BEHIND = ("measured/", "paper/", "reference/", "changes.md", "contributing.md", "security.md")
+
 
 def on_config(config: Any) -> Any:
     """Put one line into the navigation for every example."""
@@ -80,6 +83,8 @@ def gallery_index() -> str:
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     """Let links between the repository's files lead to the pages of the site."""
     uri = page.file.src_uri
+    if uri.startswith(BEHIND):
+        page.meta.setdefault("search", {"boost": 0.25})
     return markdown if uri.startswith("gallery/") else moved(markdown, uri)
 
 

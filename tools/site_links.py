@@ -17,7 +17,7 @@ PAGES: Final = {
     "RELEASING.md": "releasing.md",
 }
 COPIES: Final = {"CITATION.cff": "CITATION.cff", "LICENSE": "LICENSE.txt"}
-FOLDERS: Final = {"examples": "gallery/index.md", "docs/benchmarks": "measured.md"}
+FOLDERS: Final = {"examples": "gallery/index.md", "docs/benchmarks": "measured/index.md"}
 
 LINK: Final = re.compile(r"(\]\()([^()\s#]+)((?:#[^()\s]*)?\))")
 FENCED: Final = re.compile(r"(^(?:```|~~~).*?^(?:```|~~~)\s*$)", re.M | re.S)
@@ -57,12 +57,16 @@ def site_path(path: str) -> str:
 
     >>> site_path("docs/guide.md"), site_path("VISION.md"), site_path("examples/heston.py")
     ('guide.md', 'vision.md', 'gallery/heston.md')
+    >>> site_path("examples/output/heston.png")
+    'gallery/heston.png'
     """
     known = {**PAGES, **COPIES, **FOLDERS}
     if path in known:
         return known[path]
     if path.startswith("examples/") and path.endswith(".py"):
         return f"gallery/{posixpath.basename(path)[:-3]}.md"
+    if path.startswith("examples/output/"):
+        return f"gallery/{posixpath.basename(path)}"
     return path.removeprefix("docs/")
 
 
