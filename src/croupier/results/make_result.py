@@ -137,7 +137,7 @@ def _rows(
                 stderr=shaped(error[k], scalar) if draws > 1 else None,
                 variance=shaped(variance[k], scalar) if draws > 1 else None,
                 cost_per_draw=float(price[k]) if draws else None,
-                efficiency=float(best / loss[k]) if known[k] else None,
+                efficiency=float(best / loss[k]) if known[k] and best < np.inf else None,
                 values=None if values is None else values[name],
                 **{
                     column: shaped(numbers[k], scalar)

@@ -83,7 +83,7 @@ NOT_VALUES: dict[str, tuple[Arm, str, str]] = {
     "a 3-d array": (lambda rng, size: rng.random((size, 2, 2)), "(1, 2, 2)", r"\(size, d\)"),
     "no component": (lambda rng, size: np.empty((size, 0)), "(1, 0)", "no component"),
     "ragged": (lambda rng, size: [[1.0], [1.0, 2.0]], "not an array", "inhomogeneous"),
-    "a coroutine": (AsyncCall(), "coroutine", "function that runs it"),
+    "a coroutine": (AsyncCall(), "coroutine", "returns when it was run"),
     "a generator": (lambda rng, size: yielding(size), "generator", "return an array"),
     "an iterator": (lambda rng, size: iter([1.0] * size), "list_iterator", "return an array"),
 }

@@ -448,7 +448,7 @@ def test_the_path_comes_back_and_an_older_page_is_replaced(
     results: dict[str, cr.Result], tmp_path: Path
 ) -> None:
     target = tmp_path / "run.html"
-    target.write_text("older")
+    target.write_text("<!DOCTYPE html>older")
     link = tmp_path / "link.html"
     try:
         link.symlink_to(target)
@@ -472,13 +472,13 @@ def test_a_page_that_fails_on_the_way_leaves_the_older_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "run.html"
-    path.write_text("older")
+    path.write_text("<!DOCTYPE html>older")
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device", "somewhere")
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match=r"cannot write the report: No space left .*run\.html"):
-        report.write(path, "page")
-    assert path.read_text() == "older"
+        report.write(path, "<!DOCTYPE html>page")
+    assert path.read_text() == "<!DOCTYPE html>older"
     assert list(tmp_path.iterdir()) == [path]
