@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import arms, importance, policies, simulator, theory
+    from croupier import adapters, arms, importance, policies, simulator, theory
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.continuum import continuum
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from croupier.integration.one_integrand import integrate
     from croupier.rare.limit_probability import probability
     from croupier.rare.splitting import splitting
+    from croupier.results.compare_models import compare
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -70,7 +71,9 @@ __all__ = [
     "Table",
     "UnknownArgumentError",
     "__version__",
+    "adapters",
     "arms",
+    "compare",
     "continuum",
     "estimate",
     "evidence",
@@ -111,6 +114,7 @@ _HOMES = {
     "integration.one_integrand": ("integrate",),
     "rare.limit_probability": ("probability",),
     "rare.splitting": ("splitting",),
+    "results.compare_models": ("compare",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),
@@ -126,7 +130,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("arms", "importance", "policies", "simulator", "theory"):
+    if name in ("adapters", "arms", "importance", "policies", "simulator", "theory"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

@@ -16,7 +16,8 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "continuum",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "adapters", "arms",
+    "compare", "continuum",
     "estimate", "evidence", "importance", "integrate", "merge", "open_run", "play", "policies",
     "probability", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
     "UnknownArgumentError",
@@ -71,7 +72,7 @@ def test_every_module_says_what_lives_in_it_and_keeps_its_promises() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        "croupier", "croupier.arms", "croupier.policies", "croupier.simulator",
+        "croupier", "croupier.adapters", "croupier.arms", "croupier.policies", "croupier.simulator",
         "croupier.theory",
     ],
 )  # fmt: skip
