@@ -18,7 +18,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
-from croupier.distributions.weights import effective_size_of_logs, log_mean_exp
+from croupier.distributions.weights import effective_size_of_logs
 from croupier.searching.peaks import Peak, Values, at_peaks, climb, joined, together
 from croupier.searching.population import Defensive, Population, outlying, parameters
 from croupier.seeds import POLICY, stream
@@ -298,7 +298,3 @@ def relative_variance(logs: Floats) -> float:
     effective = effective_size_of_logs(logs)
     return len(logs) / effective - 1 if effective > 0 else math.inf
 
-
-def log_mean(logs: Floats) -> float:
-    """Return log(mean(exp(logs)))."""
-    return float(log_mean_exp(logs))

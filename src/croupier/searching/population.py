@@ -71,6 +71,13 @@ class Population:
     def __len__(self) -> int:
         return len(self.points)
 
+    def copy(self) -> Population:
+        """Return a population with the same points, to which others can be added."""
+        other = Population(self.points.shape[1])
+        vars(other).update(vars(self))
+        other._sources = [*self._sources]
+        return other
+
     def add(
         self, points: Floats, log_prior: Floats, log_likelihood: Floats, source: Defensive
     ) -> None:
