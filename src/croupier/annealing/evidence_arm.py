@@ -47,7 +47,8 @@ class Evaluating:
         weights = np.full(size, -np.inf)
         if source is not None:
             weights = log_prior + log_likelihood - source.log_density(z, log_prior)
-        kept = {name: state[name] for name in ("round", "phase", "planned", "left", "needed")}
+        names = ("round", "phase", "planned", "left", "used", "needed")
+        kept = {name: state[name] for name in names}
         extra = {**kept, "z": z, "prior": log_prior, "likelihood": log_likelihood}
         if state["slope"]:
             assert self.slope is not None

@@ -83,8 +83,9 @@ class Planned(NamedTuple):
 class Evaluated(NamedTuple):
     """A round that was evaluated, and what the budget allows after it.
 
-    `left` are evaluations; `needed` are the independent draws of relative variance 1 that a
-    tolerance takes, infinite without one.
+    `left` are evaluations; `used` is the share of the budget that is used up, in evaluations or in
+    seconds; `needed` are the independent draws of relative variance 1 that a tolerance takes,
+    infinite without one.
     """
 
     points: Floats
@@ -92,6 +93,7 @@ class Evaluated(NamedTuple):
     log_likelihood: Floats
     slopes: Floats | None
     left: float
+    used: float = 0.0
     needed: float = math.inf
 
 
@@ -125,7 +127,7 @@ class Search:
         self.spent = self.climbs = self.climbing = self.steps = self.epochs = 0
         self.prior_points = 0
         self._left = self._needed = math.inf
-        self._best = -math.inf
+        self._used = 0.0
 
     def rounds(self) -> Rounds:
         """Yield what is evaluated next, without end; the caller stops."""
@@ -136,8 +138,7 @@ class Search:
     def _evaluated(self, planned: Planned) -> Generator[Planned, Evaluated, Evaluated]:
         found = yield planned
         self.spent += len(found.points)
-        self._left, self._needed = found.left, found.needed
-        self._best = max(self._best, float(found.log_likelihood.max(initial=-math.inf)))
+        self._left, self._used, self._needed = found.left, found.used, found.needed
         return found
 
     def _drawn(
@@ -157,7 +158,7 @@ class Search:
 
     def _look(self) -> Rounds:
         prior, wanted = Defensive(None), float(_FIRST_PRIOR)
-        while self.prior_points < wanted:
+        while self.prior_points < wanted and self._used < 0.5:
             size = min(wanted - self.prior_points, max(_FIRST_PRIOR, _GROWTH * self.prior_points))
             yield from self._drawn("prior", size, prior)
             self.prior_points = len(self.population)
@@ -171,11 +172,11 @@ class Search:
         points, logs = seen.points.copy(), seen.log_likelihood.copy()
         heights = seen.log_prior + logs
         untried = np.isfinite(heights)
-        price = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20  # of a usual climb
-        vain = 0
+        usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
+        price, began, vain = usual / self._budget, self._used, 0
         while vain < _IN_VAIN:
-            left = _CLIMB_SHARE * self._budget - self.climbing
-            if left < price and (self.climbs or price > 2 * _FIRST_CLIMB * self._budget):
+            left = _CLIMB_SHARE - (self._used - began)
+            if left < price and (self.climbs or price > 2 * _FIRST_CLIMB):
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
@@ -188,9 +189,9 @@ class Search:
             if not len(starts):
                 return
             untried[starts] = False
-            share = left if self.climbs else _FIRST_CLIMB * self._budget
-            new = yield from self._climbed(points[starts], heights[starts], share / len(starts))
-            price = self.climbing / self.climbs
+            most = (left if self.climbs else _FIRST_CLIMB) * self._budget / len(starts)
+            new = yield from self._climbed(points[starts], heights[starts], most)
+            price = max((self._used - began) / self.climbs, 1e-9)
             vain = 0 if new else vain + 1
 
     def _climbed(self, starts: Floats, heights: Floats, most: float) -> Rounds:

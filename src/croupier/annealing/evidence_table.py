@@ -63,7 +63,7 @@ class EvidenceTable:
         self._rounds = self.search.rounds()
         self._round: Planned = next(self._rounds)
         self._size, self._number, self._position = self._round.size, 0, 0
-        self._left = self._needed = math.inf
+        self._budget: dict[str, float] = {}
         self._plain: Any = None
         self._books = Books(plan)
         self._buffer: list[Any] = []
@@ -79,7 +79,7 @@ class EvidenceTable:
         if self._position == self._size or not self._begun:
             if self.tickets.waiting or left < 0.5:
                 return None
-            self._plan_round(left, self._wanted())
+            self._plan_round(left, self._used(draws_left, cost_left), self._wanted())
         size = min(self._piece, self._size - self._position)
         if draws_left is not None:
             size = min(size, self.tickets.draws_left(draws_left))
@@ -103,6 +103,15 @@ class EvidenceTable:
             left = min(left, cost_left / price)
         return left
 
+    def _used(self, draws_left: int | None, cost_left: float | None) -> float:
+        """Return the share of the budget that is used up."""
+        ledger, used = self._books.ledger, 0.0
+        pairs = ((ledger.draws, draws_left), (ledger.spent, cost_left))
+        for spent, left in pairs:
+            if left is not None and spent > 0:
+                used = max(used, float(spent) / (float(spent) + max(left, 0.0)))
+        return used
+
     def _wanted(self) -> float:
         """Return how many draws of relative variance 1 the tolerance takes."""
         if not self.aim.given:
@@ -110,13 +119,15 @@ class EvidenceTable:
         wanted = float(self.aim.wanted(0.0, log=True))
         return (_QUANTILE / wanted) ** 2 if wanted > 0 else math.inf
 
-    def _plan_round(self, left: float, needed: float, size: int | None = None) -> None:
+    def _plan_round(
+        self, left: float, used: float, needed: float, size: int | None = None
+    ) -> None:
         """Plan the next round from everything told so far; `size` is that of a stored one."""
-        self._left, self._needed = left, needed
+        self._budget = {"left": left, "used": used, "needed": needed}
         if self._begun:
             points, log_prior, log_likelihood, slopes = _gathered(self._buffer)
             self._round = self._rounds.send(
-                Evaluated(points, log_prior, log_likelihood, slopes, left, needed)
+                Evaluated(points, log_prior, log_likelihood, slopes, left, used, needed)
             )
             self._number += 1
         self._begun, self._buffer, self._position = True, [], 0
@@ -137,8 +148,7 @@ class EvidenceTable:
             "round": self._number,
             "phase": self._round.phase,
             "planned": self._size,
-            "left": self._left,
-            "needed": self._needed,
+            **self._budget,
             "mixture": self._plain,
             "points": None if points is None else points[part],
             "slope": self._round.slope,
@@ -176,8 +186,8 @@ class EvidenceTable:
         if not self._begun or extra["round"] > self._number:
             if self.tickets.waiting:
                 return None
-            left, needed = float(extra["left"]), float(extra["needed"])
-            self._plan_round(left, needed, int(extra["planned"]))
+            left, used, needed = (float(extra[name]) for name in ("left", "used", "needed"))
+            self._plan_round(left, used, needed, int(extra["planned"]))
             if self._round.phase != extra["phase"]:
                 raise PlanError(
                     f"round {extra['round']} of the store is a {extra['phase']}, but its draws "
