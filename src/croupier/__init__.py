@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from croupier import adapters, arms, importance, policies, simulator, theory
+    from croupier.annealing.from_draws import evidence_from_draws
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.continuum import continuum
@@ -77,6 +78,7 @@ __all__ = [
     "continuum",
     "estimate",
     "evidence",
+    "evidence_from_draws",
     "importance",
     "integrate",
     "merge",
@@ -95,6 +97,7 @@ __all__ = [
 #: The module of each public name. It is loaded when the name is first used (PEP 562), so that
 #: `import croupier` takes little time and a module that is never used is never loaded.
 _HOMES = {
+    "annealing.from_draws": ("evidence_from_draws",),
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
     "arms.continuum": ("continuum",),

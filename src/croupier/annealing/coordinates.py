@@ -6,7 +6,7 @@ have a scale. A prior that is known by a sample and a density only is scaled by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -89,6 +89,7 @@ class Scaled:
     model: Model
     centre: Floats
     spread: Floats
+    prior_gradient: Callable[[Floats], Floats] | None = None
 
     @property
     def bounded(self) -> tuple[bool, ...]:
@@ -108,17 +109,21 @@ class Scaled:
         return np.asarray(self.model.log_prior(self.place(z)) + np.log(self.spread).sum())
 
     def pulled_back(self, z: Floats, gradient: Floats) -> Floats | None:
-        """Return nothing: the gradient of the prior's density is not known."""
-        return None
+        """Return the sum of both gradients, scaled; None if that of the prior is not known."""
+        if self.prior_gradient is None:
+            return None
+        return np.asarray(self.spread * (gradient + self.prior_gradient(self.place(z))))
 
 
-def coordinates_of(model: Model) -> Coordinates:
-    """Return the coordinates of a model's prior."""
+def coordinates_of(
+    model: Model, prior_gradient: Callable[[Floats], Floats] | None = None
+) -> Coordinates:
+    """Return the coordinates of a model's prior; its gradient matters if it has no quantiles."""
     if (space := _space_of(model.prior)) is not None:
         low, high = bounds_of(model.prior, space.from_normal(np.zeros((1, space.dimension))))
         return Normals(space, tuple(np.isfinite(high - low).tolist()))
     points = model.start(stream(_SEED, _SCALE, 0), _POINTS)
-    return Scaled(model, np.median(points, axis=0), model.spread)
+    return Scaled(model, np.median(points, axis=0), model.spread, prior_gradient)
 
 
 def _space_of(prior: Prior) -> Space | None:

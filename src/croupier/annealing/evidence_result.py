@@ -12,7 +12,7 @@ import numpy as np
 from croupier.checks import count_of
 from croupier.data.draws import Floats
 from croupier.distributions.weights import effective_size, normalised, systematic
-from croupier.errors import CroupierWarning, PlanError
+from croupier.errors import CroupierWarning, MissingExtraError, PlanError
 from croupier.results.result import Result
 from croupier.seeds import RandomLike, seed_from, stream
 
@@ -30,17 +30,23 @@ class Posterior:
     """Draws from a posterior, (n, d), equally weighted, with the names of the coordinates.
 
     A mean over these draws has the variance of a mean over `effective` independent draws: the
-    variance of the weights, and that of resampling.
+    variance of the weights, and that of resampling. `parameters` are those of a model by their
+    names, if it has some, and `log_likelihood` is that of each draw.
     """
 
     points: Floats
     names: tuple[str, ...]
     effective: float
+    parameters: Mapping[str, Floats] = field(default_factory=dict)
+    log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
 
     def __getitem__(self, name: str) -> Floats:
-        """Return the draws of one coordinate, (n,)."""
+        """Return the draws of a parameter, (n, ...), or of one coordinate, (n,)."""
+        if name in self.parameters:
+            return np.asarray(self.parameters[name])
         if name not in self.names:
-            raise KeyError(f"{name!r} is not a coordinate: there are {', '.join(self.names)}")
+            known = ", ".join(dict.fromkeys((*self.parameters, *self.names)))
+            raise KeyError(f"{name!r} is not a coordinate: there are {known}")
         return np.asarray(self.points[:, self.names.index(name)])
 
     def __len__(self) -> int:
@@ -51,8 +57,17 @@ class Posterior:
         return np.array(self.points, dtype=dtype, copy=copy)
 
     def to_dict(self) -> dict[str, Floats]:
-        """Return the draws by name, each (1, n): one chain, as ArviZ wants them."""
-        return {name: self[name][None] for name in self.names}
+        """Return the draws by name, each (1, n, ...): one chain, as ArviZ wants them."""
+        return {name: self[name][None] for name in self.parameters or self.names}
+
+    def to_inferencedata(self) -> Any:
+        """Return the draws for ArviZ, with the log-likelihood of each draw as `lp_likelihood`."""
+        try:
+            import arviz
+        except ImportError as error:
+            raise MissingExtraError("InferenceData needs", "arviz", "arviz") from error
+        statistics = {"lp_likelihood": self.log_likelihood[None]}
+        return arviz.from_dict(posterior=self.to_dict(), sample_stats=statistics)
 
     @property
     def mean(self) -> Floats:
@@ -74,27 +89,39 @@ class EvidenceResult(Result):
     """The result of `cr.evidence`; `posterior` draws from the posterior.
 
     `points` (n, d) are all points of the run in the coordinates of its search, `log_weights` their
-    weights for the posterior, and `place` takes points to the user's parameters.
+    weights for the posterior, and `place` takes points to the user's parameters. `names` are those
+    of the coordinates, if they are known.
     """
 
     points: Floats = field(default_factory=lambda: np.empty((0, 0)))
     log_weights: Floats = field(default_factory=lambda: np.empty(0))
     place: Callable[[Floats], Floats] = _as_they_are
+    names: tuple[str, ...] = ()
+    named: Callable[[Floats], Mapping[str, Floats]] | None = None
+    log_likelihood: Floats = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def weighted(
-        cls, result: Result, points: Floats, log_weights: Floats, details: Mapping[str, Any]
+        cls,
+        result: Result,
+        points: Floats,
+        log_weights: Floats,
+        details: Mapping[str, Any],
+        log_likelihood: Floats | None = None,
     ) -> EvidenceResult:
         """Return a result with the weighted points of its run."""
         known = {each.name: getattr(result, each.name) for each in fields(Result)}
         counts = log_weights > -np.inf
         known["details"] = details
-        return cls(**known, points=points[counts], log_weights=log_weights[counts])
+        kept = np.empty(0) if log_likelihood is None else log_likelihood[counts]
+        return cls(
+            **known, points=points[counts], log_weights=log_weights[counts], log_likelihood=kept
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # The map of a prior may not be picklable; its points always are.
         there = self.place(self.points) if len(self.points) else self.points
-        return {**vars(self), "points": there, "place": _as_they_are}
+        return {**vars(self), "points": there, "place": _as_they_are, "named": None}
 
     def posterior(
         self, n: int = 1000, *, names: Sequence[str] | None = None, rng: RandomLike = None
@@ -120,9 +147,10 @@ class EvidenceResult(Result):
             )
         seed = self.seed if rng is None else seed_from(rng)
         weights = normalised(self.log_weights)
-        rows = systematic(stream(seed, _PURPOSE, 1), weights, number)
+        rows = np.array(systematic(stream(seed, _PURPOSE, 1), weights, number))
+        stream(seed, _PURPOSE, 2).shuffle(rows)
         seen = np.array(self.place(self.points[rows]))
-        stream(seed, _PURPOSE, 2).shuffle(seen)
+        parameters = {} if self.named is None or names else self.named(seen)
         effective = 1 / (1 / float(effective_size(weights)) + 1 / number)
         if effective < _POOR * number:
             warnings.warn(
@@ -131,7 +159,9 @@ class EvidenceResult(Result):
                 CroupierWarning,
                 stacklevel=2,
             )
-        return Posterior(seen, _named(names, seen.shape[1]), effective)
+        named = _named(names or self.names or None, seen.shape[1])
+        logs = self.log_likelihood[rows] if len(self.log_likelihood) else np.empty(0)
+        return Posterior(seen, named, effective, parameters, logs)
 
 
 def _named(names: Sequence[str] | None, d: int) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from croupier.searching.peaks import Peak, Values, at_peaks, climb, joined, toge
 from croupier.searching.population import Defensive, Population, outlying, parameters
 from croupier.seeds import POLICY, stream
 
-__all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "relative_variance"]
+__all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relative_variance"]
 
 #: The share of a budget for prior points, for climbs, and for the first climb alone, without which
 #: a smooth posterior in many dimensions has no start. Prior points find what nothing else does.
@@ -48,6 +48,10 @@ _NO_MASS: Final = 7.0
 _GUESS_PRIOR: Final = 0.1
 _EPOCH_PRIOR: Final = 0.05
 
+#: The share of the mixture at the peaks beside one that was fitted to draws: peaks show what the
+#: draws have missed.
+_SHARE_OF_PEAKS: Final = 0.3
+
 #: The mixture at the peaks is good enough to go on from if the relative variance is below this.
 _GOOD: Final = 3.0
 
@@ -68,6 +72,13 @@ class Model(NamedTuple):
     dimension: int
     bounded: tuple[bool, ...]
     gradient: bool = False
+
+
+class Start(NamedTuple):
+    """What is known of a posterior before: a mixture fitted to draws, and other draws of it."""
+
+    mixture: Mixture
+    held: Floats
 
 
 class Planned(NamedTuple):
@@ -119,8 +130,9 @@ class Epoch:
 class Search:
     """The rounds of a run, and what they have found so far."""
 
-    def __init__(self, model: Model, seed: int) -> None:
-        self.model, self._seed = model, seed
+    def __init__(self, model: Model, seed: int, start: Start | None = None) -> None:
+        self.model, self._seed, self._start = model, seed, start
+        self.held: Evaluated | None = None
         self.population = Population(model.dimension)
         self.peaks: list[Peak] = []
         self.epoch: Epoch | None = None
@@ -131,6 +143,9 @@ class Search:
 
     def rounds(self) -> Rounds:
         """Yield what is evaluated next, without end; the caller stops."""
+        if self._start is not None:
+            points = self._start.held
+            self.held = yield from self._evaluated(Planned("draws", len(points), None, points))
         yield from self._look()
         yield from self._climb()
         yield from self._estimate()
@@ -145,9 +160,7 @@ class Search:
         self, phase: str, size: float, source: Defensive
     ) -> Generator[Planned, Evaluated, Evaluated]:
         found = yield from self._evaluated(Planned(phase, max(1, int(size)), source))
-        self.population.add(
-            found.points, found.log_prior, found.log_likelihood, source
-        )
+        self.population.add(found.points, found.log_prior, found.log_likelihood, source)
         return found
 
     @property
@@ -225,14 +238,20 @@ class Search:
         one = 1 + d + d * (d + 1) / 2  # the parameters of one normal distribution
         least = min(float(np.clip(self._budget / 60, 50, max(100, 3 * one))), 5000)
         first = float(np.clip(0.02 * self._budget, max(50, 2 * d), 3000))
-        if self.peaks:
+        if (mixture := self._known()) is not None:
             first = min(first + 20 * len(self.peaks), 0.1 * self._budget)
-            source = Defensive(at_peaks(self.peaks), _GUESS_PRIOR)
-            yield from self._guess(source, first)
+            yield from self._guess(Defensive(mixture, _GUESS_PRIOR), first)
         if self.epoch is None:
             yield from self._temper(least)
             yield from self._begin(self._fitted(), max(1.5 * least, 0.02 * self._budget))
         yield from self._epochs(least)
+
+    def _known(self) -> Mixture | None:
+        """Return the mixture at the peaks, with what was fitted to draws before."""
+        peaks = at_peaks(self.peaks) if self.peaks else None
+        if self._start is None or peaks is None:
+            return peaks if self._start is None else self._start.mixture
+        return self._start.mixture.joined(peaks, _SHARE_OF_PEAKS)
 
     def _guess(self, source: Defensive, size: float) -> Rounds:
         """Draw from the mixture at the peaks; it is an epoch if it is good, a guess if it is not."""
@@ -298,4 +317,3 @@ def relative_variance(logs: Floats) -> float:
     """Return the variance of weights over their squared mean: n/effective - 1; inf if all are 0."""
     effective = effective_size_of_logs(logs)
     return len(logs) / effective - 1 if effective > 0 else math.inf
-

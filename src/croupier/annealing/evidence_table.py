@@ -14,18 +14,20 @@ import numpy as np
 
 from croupier.annealing.evidence_answer import Drawn, details_of, pooled_of, warnings_of
 from croupier.annealing.evidence_result import EvidenceResult
-from croupier.annealing.evidence_rounds import Epoch, Evaluated, Model, Planned, Search
+from croupier.annealing.evidence_rounds import Epoch, Evaluated, Model, Planned, Search, Start
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.history import Curve
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
+from croupier.distributions.mixture import Mixture
 from croupier.distributions.weights import log_sum_exp
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate, estimate_of
 from croupier.estimates.intervals import FixedSize, Interval
 from croupier.results.make_result import result_of, untested
+from croupier.searching.population import Population
 from croupier.tables.aim import Aim
 from croupier.tables.base import Look, Progress, kind_of
 from croupier.tables.books import Books
@@ -48,7 +50,8 @@ _QUANTILE: Final = 1.96
 class EvidenceTable:
     """Searches where a posterior is, and estimates its evidence.
 
-    The plan's settings are ``{"dimension": d, "bounded": [...], "gradient": bool}``.
+    The plan's settings are ``{"dimension": d, "bounded": [...], "gradient": bool}``, and if draws
+    of the posterior are known ``"start"``, a mixture as plain data, and ``"held"``, points.
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -59,7 +62,10 @@ class EvidenceTable:
         model = Model(int(settings["dimension"]), bounded, bool(settings["gradient"]))
         self.tickets = Tickets(plan.width)
         self.aim = Aim()
-        self.search = Search(model, plan.seed)
+        start = None
+        if "start" in settings:
+            start = Start(Mixture.of(settings["start"]), np.array(settings["held"], float))
+        self.search = Search(model, plan.seed, start)
         self._rounds = self.search.rounds()
         self._round: Planned = next(self._rounds)
         self._size, self._number, self._position = self._round.size, 0, 0
@@ -119,9 +125,7 @@ class EvidenceTable:
         wanted = float(self.aim.wanted(0.0, log=True))
         return (_QUANTILE / wanted) ** 2 if wanted > 0 else math.inf
 
-    def _plan_round(
-        self, left: float, used: float, needed: float, size: int | None = None
-    ) -> None:
+    def _plan_round(self, left: float, used: float, needed: float, size: int | None = None) -> None:
         """Plan the next round from everything told so far; `size` is that of a stored one."""
         self._budget = {"left": left, "used": used, "needed": needed}
         if self._begun:
@@ -262,19 +266,25 @@ class EvidenceTable:
             loss=loss,
             meaning=kind_of(self.plan.table).rows,
         )
-        points, logs = self._weighted([*self._buffer, *extras])
-        return EvidenceResult.weighted(made, points, logs, details_of(self.search, drawn))
+        seen_points = self._weighted([*self._buffer, *extras])
+        return EvidenceResult.weighted(
+            made,
+            seen_points.points,
+            seen_points.log_weights(),
+            details_of(self.search, drawn),
+            seen_points.log_likelihood,
+        )
 
-    def _weighted(self, extras: Sequence[Any]) -> tuple[Floats, Floats]:
-        """Return all draws of the run with their log weights for the posterior."""
+    def _weighted(self, extras: Sequence[Any]) -> Population:
+        """Return all draws of the run."""
         population = self.search.population
         fresh = [each for each in extras if each["phase"] == "estimate"]
         if not fresh or self._round.source is None:
-            return population.points, population.log_weights()
+            return population
         points, log_prior, log_likelihood, _ = _gathered(fresh)
         whole = population.copy()
         whole.add(points, log_prior, log_likelihood, self._round.source)
-        return whole.points, whole.log_weights()
+        return whole
 
 
 def _extra_of(outcome: Outcome) -> Any:

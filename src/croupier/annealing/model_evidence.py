@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Unpack, cast
 
 import numpy as np
 
+from croupier.adapters.base import ModelObject
+from croupier.adapters.read_model import model_object
 from croupier.annealing.annealed import (
     KERNELS,
     KernelFunction,
@@ -21,6 +23,7 @@ from croupier.annealing.annealed import (
 from croupier.annealing.coordinates import coordinates_of
 from croupier.annealing.evidence_arm import Evaluating
 from croupier.annealing.evidence_result import EvidenceResult
+from croupier.annealing.evidence_rounds import Start
 from croupier.annealing.evidence_table import PHASES, EvidenceTable
 from croupier.annealing.gradients import slope_of
 from croupier.annealing.models import Model, model_of
@@ -39,7 +42,7 @@ from croupier.running.loop import conduct
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
 from croupier.seeds import stream
 
-__all__ = ["evidence"]
+__all__ = ["Start", "evidence", "searched"]
 
 _KIND: Final = "evidence"
 
@@ -78,7 +81,8 @@ def evidence(
 
     Args:
         log_likelihood: A function of points (n, d) that returns (n,), or of one point (d,) that
-            returns a number; -inf where the data are impossible.
+            returns a number; -inf where the data are impossible. Or a model that has its own
+            prior: of PyMC, of BridgeStan, or `adapters.numpyro(model, data)`.
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
             pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
             frozen has its standard parameters: `st.norm` is N(0, 1).
@@ -115,6 +119,15 @@ def evidence(
     True
     """
     around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
+    if (found := model_object(log_likelihood)) is not None:
+        unused = {"prior": prior, "prior_transform": prior_transform, "gradient": gradient}
+        for name, value in unused.items():
+            if value is not None:
+                raise PlanError(f"a model has its own prior and gradient: leave out {name}=")
+        _refuse({}, own, around)
+        return _of_model(found, around)
+    if gradient is None:
+        gradient = getattr(log_likelihood, "gradient", None)
     if own.pop("log", True) is not True:
         raise PlanError("evidence always works in logs: leave out log=")
     if prior_transform is not None:
@@ -131,6 +144,39 @@ def evidence(
         return _of_ladder(log_likelihood, prior, around, own, options)
     _refuse(given, own, around)
     return _searched(_looked_at(log_likelihood, prior, vectorised), gradient, around)
+
+
+def _of_model(model: ModelObject, around: RunSettings) -> EvidenceResult:
+    """Play the table of a model of another library."""
+    prior = Pair(model.sample, model.log_prior)
+    looked_at = _looked_at(model.log_likelihood, prior, True, proper=True)
+    return _searched(
+        looked_at,
+        model.gradient,
+        around,
+        names=model.names,
+        named=model.parameters,
+        prior_gradient=model.prior_gradient,
+    )
+
+
+def searched(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    gradient: Any,
+    around: RunSettings,
+    *,
+    start: Start | None = None,
+    names: Sequence[str] = (),
+    parameters: Callable[[Floats], Any] | None = None,
+) -> EvidenceResult:
+    """Play the table of a model whose functions take many points.
+
+    `start` is what is known of its posterior, in the coordinates of the search. `parameters` takes
+    points to those that the user sees.
+    """
+    model = _looked_at(log_likelihood, prior, True)
+    return _searched(model, gradient, around, start, tuple(names), parameters)
 
 
 def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> None:
@@ -157,14 +203,21 @@ def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> 
 
 
 def _looked_at(
-    log_likelihood: LogLikelihood, prior: PriorLike, vectorised: bool | None
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    vectorised: bool | None,
+    *,
+    proper: bool = False,
 ) -> Model:
-    """Return a model that was checked at a few points, which do not count as draws."""
+    """Return a model that was checked at a few points, which do not count as draws.
+
+    The density of a prior that is known to be `proper` is not checked, and scipy's are.
+    """
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
     own = isinstance(model.prior, Pair) or (
         isinstance(model.prior, Frozen) and not is_scipys(model.prior.distribution)
     )
-    if own:  # scipy's densities are normalised
+    if own and not proper:
         rng = stream(_SEED, _CHECKS, 1)
         check_proper(model, rng)
         check_law(model, rng)
@@ -174,9 +227,18 @@ def _looked_at(
     return model.marked(points, likelihood)
 
 
-def _searched(model: Model, gradient: Any, around: RunSettings) -> EvidenceResult:
+def _searched(
+    model: Model,
+    gradient: Any,
+    around: RunSettings,
+    start: Start | None = None,
+    names: tuple[str, ...] = (),
+    parameters: Callable[[Floats], Any] | None = None,
+    named: Callable[[Floats], Mapping[str, Floats]] | None = None,
+    prior_gradient: Callable[[Floats], Floats] | None = None,
+) -> EvidenceResult:
     """Play the table of a model."""
-    coordinates = coordinates_of(model)
+    coordinates = coordinates_of(model, prior_gradient)
     slope = None
     if gradient is not None:
         slope = slope_of(model, gradient, model.start(stream(_SEED, _CHECKS, 2), 4))
@@ -196,17 +258,37 @@ def _searched(model: Model, gradient: Any, around: RunSettings) -> EvidenceResul
             "dimension": model.dimensions,
             "bounded": list(coordinates.bounded),
             "gradient": slope is not None,
+            **_plain_start(start),
         },
         policy={"name": _KIND},
         combine=_KIND,
     )
     result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, staff))
-    return replace(result, place=partial(_parameters, model, coordinates.place))
+    place = partial(_parameters, model, coordinates.place, parameters)
+    return replace(result, place=place, names=names, named=named)
 
 
-def _parameters(model: Model, place: Callable[[Floats], Floats], points: Floats) -> Floats:
+def _plain_start(start: Start | None) -> dict[str, Any]:
+    """Return what is known of a posterior as plain data for a plan."""
+    if start is None:
+        return {}
+    mixture = {
+        name: np.asarray(part).tolist() if name != "roots" else [each.tolist() for each in part]
+        for name, part in start.mixture.as_plain().items()
+    }
+    return {"start": mixture, "held": start.held.tolist()}
+
+
+def _parameters(
+    model: Model,
+    place: Callable[[Floats], Floats],
+    seen: Callable[[Floats], Any] | None,
+    points: Floats,
+) -> Floats:
     """Return points as the user's parameters."""
     x, function = place(points), model.log_likelihood
+    if seen is not None:
+        return np.asarray(seen(x))
     return np.array(function.parameters(x) if isinstance(function, OnCube) else x)
 
 

@@ -160,9 +160,7 @@ def parameters(mixture: Mixture) -> float:
     return k * (1 + d + d * (d + 1) / 2) - 1
 
 
-def outlying(
-    points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any
-) -> Floats:
+def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
     """Return how far prior points are above what the known peaks predict, in local deviations.
 
     The prediction is the median of points at the same level of the normals at the peaks, so it need
