@@ -145,7 +145,7 @@ def test_a_gradient_is_used_by_the_climbs() -> None:
     )
     assert abs(result.log_value) < 4 * result.log_stderr
     assert result.details["search"]["climbs"] > 0
-    assert sum(asked) > d
+    assert sum(asked) > 4  # more than the first look
 
 
 def test_every_form_of_chains_is_read() -> None:
