@@ -52,6 +52,12 @@ settings.register_profile(
 settings.load_profile("croupier")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="write the recorded results anew (no -n with it)"
+    )
+
+
 #: What a result says if its own table has a much better arm than the one that got most of the cost.
 MISALLOCATION = "more than 3 times the efficiency of"
 _misallocated: list[str] = []
