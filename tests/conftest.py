@@ -47,9 +47,14 @@ os.environ["COLUMNS"] = "100"
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
 settings.register_profile(
-    "croupier", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "slow", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("croupier")
+settings.register_profile("quick", settings.get_profile("slow"), max_examples=25)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The slow tests try four times as many examples of each property."""
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
