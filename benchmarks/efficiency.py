@@ -118,6 +118,11 @@ BENCHMARKS = (
 # -- tables
 
 
+def _measured() -> list[str]:
+    known = {row["family"] for row in runner.read("efficiency")}
+    return [name for name in FAMILIES if name in known]
+
+
 def _cells(family: str, policy: str, show: Callable[[dict[str, str]], str]) -> list[str]:
     found = {
         row["budget"]: show(row)
@@ -130,8 +135,8 @@ def _cells(family: str, policy: str, show: Callable[[dict[str, str]], str]) -> l
 def default(held_out: bool) -> Table:
     """Return I and the ratio of the default policy at all budgets."""
     rows = []
-    for name, family in FAMILIES.items():
-        if family.held_out is held_out:
+    for name in _measured():
+        if FAMILIES[name].held_out is held_out:
             share = _cells(name, DEFAULT, lambda row: f"{float(row['I']):.3f}")
             ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))
             rows.append([name, *share, *ratio])
@@ -141,7 +146,7 @@ def default(held_out: bool) -> Table:
 def rivals() -> Table:
     """Return I at 10^4 for every policy, and the ratio of the best arm alone."""
     policies, rows = (DEFAULT, *RIVALS[:-1]), []
-    for name in FAMILIES:
+    for name in _measured():
         shares = [_cells(name, policy, lambda row: _short(row["I"]))[1] for policy in policies]
         alone = _cells(name, "oracle", lambda row: f"{float(row['ratio']):.2f}")[1]
         rows.append([name, *shares, alone])
