@@ -286,32 +286,6 @@ def problem_table() -> Table:
     return header, [[row.get(name) or "-" for name in names] for row in runner.read("rare")]
 
 
-#: How `benchmarks/rare_problems.py` computes the values that differ from published ones.
-HOW = {
-    "RP22": "integral over (x1 - x2)/√2",
-    "RP25": "integral over x1 of the part of x2 between two curves",
-    "RP31": "integral over x1",
-    "RP35": "integral over x1",
-    "RP57": "integral over x1 of the part of x2 in two sets (`_rp57_value`)",
-    "RP75": "integral over x1, twice for the two signs",
-    "RP89": "integral over x1",
-    "RP107": "closed form: Φ(-5)",
-    "RP111": "integral over x1, four times for the four corners",
-    "RP63": "integral over the chi-squared sum of x2, ..., x100 (`_rp63_value`)",
-    "RP54": "closed form: the gamma distribution of a sum of 20 exponentials",
-    "RP55": "closed form: x1 - x2 is triangular (`_rp55_value`; its edges are roots)",
-    "RP77": "integral over x3 (`_rp77_value`)",
-}
-
-
-def published() -> Table:
-    """Return the published values that differ from the computed ones."""
-    header = ("problem", "published", "computed", "how")
-    rows = [row for row in runner.read("rare") if row["published"]]
-    names = ("problem", "published", "value")
-    return header, [[*(row[name] for name in names), HOW[row["problem"]]] for row in rows]
-
-
 def summary() -> Table:
     """Return how the methods compare over all problems that each has run."""
     own = {row["problem"]: row for row in runner.read("rare")}
@@ -390,7 +364,6 @@ def splitting_table() -> Table:
 
 TABLES: dict[str, Callable[[], Table]] = {
     "rare": problem_table,
-    "rare-published": published,
     "rare-summary": summary,
     "rare-gradient": gradient_table,
     "rare-splitting": splitting_table,

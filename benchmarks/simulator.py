@@ -466,7 +466,7 @@ BENCHMARKS = (
 
 def _simulator_rivals() -> Table:
     """Return nanoseconds per step of every library, also divided by croupier's time."""
-    rows = runner.read("simulator-rivals")
+    rows = [row for row in runner.read("simulator-rivals") if row["steps"] != str(SHORT)]
     policies = list(dict.fromkeys(row["policy"] for row in rows))
     lines: dict[tuple[str, str, str], dict[str, str]] = {}
     for arms in dict.fromkeys(row["arms"] for row in rows):
