@@ -133,14 +133,14 @@ def _cells(family: str, policy: str, show: Callable[[dict[str, str]], str]) -> l
 
 
 def default(held_out: bool) -> Table:
-    """Return I and the ratio of the default policy at all budgets."""
+    """Return I of the default policy at all budgets, and the ratio at 10^4."""
     rows = []
     for name in _measured():
         if FAMILIES[name].held_out is held_out:
             share = _cells(name, DEFAULT, lambda row: f"{float(row['I']):.3f}")
-            ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))
-            rows.append([name, *share, *ratio])
-    return ["family", *(f"I at {b}" for b in BUDGETS), *(f"ratio at {b}" for b in BUDGETS)], rows
+            ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))[1]
+            rows.append([name, *share, ratio])
+    return ["family", *(f"I at {b}" for b in BUDGETS), f"ratio at {BUDGETS[1]}"], rows
 
 
 def rivals() -> Table:

@@ -235,26 +235,9 @@ def losses(draws: int) -> Table:
     return header, rows
 
 
-def default_table() -> Table:
-    header = ["strike", "runs", "I", "wanted", "n·MSE/V*", "wanted", "bias, in standard errors"]
-    return header, [
-        [
-            row["strike"],
-            row["runs"],
-            f"{float(row['I']):.3f}",
-            f"≤ {WANTED['I']:.2f}",
-            f"{float(row['ratio']):.3f} ± {float(row['stderr']):.3f}",
-            f"≤ {WANTED['ratio']:.2f}",
-            row["standard errors of bias"],
-        ]
-        for row in runner.read("fig2-default")
-    ]
-
-
 TABLES: dict[str, Callable[[], Table]] = {
     "fig1-wins": wins,
     "fig1-log-default": log_default,
     "fig2-longer": longer,
     "fig2-losses": lambda: losses(10_000),
-    "fig2-default": default_table,
 }
