@@ -19,7 +19,7 @@ PUBLIC = {
     "Progress", "Result", "Store", "StoreError", "Table", "__version__", "adapters", "arms",
     "compare", "continuum",
     "estimate", "evidence", "evidence_from_draws", "importance", "integrate", "merge", "open_run", "play", "policies",
-    "probability", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
+    "probability", "rare", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
     "UnknownArgumentError",
 }  # fmt: skip
 
