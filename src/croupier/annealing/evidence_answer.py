@@ -10,10 +10,10 @@ import numpy as np
 
 from croupier.annealing.evidence_rounds import Search
 from croupier.annealing.model_doubts import contradictions, likelihood_doubts
+from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 from croupier.distributions.weights import effective_size_of_logs, log_mean_exp, pareto_shape
 from croupier.estimates.combiners import Pooled
-from croupier.data.central_moments import effective_df
 
 __all__ = ["Drawn", "details_of", "pooled_of", "warnings_of"]
 
@@ -59,9 +59,7 @@ class Drawn(NamedTuple):
     @property
     def doubtful(self) -> bool:
         """Whether a warning is due."""
-        return self.effective < _FEW or (
-            self.shape > _NO_VARIANCE and self.effective < _MANY
-        )
+        return self.effective < _FEW or (self.shape > _NO_VARIANCE and self.effective < _MANY)
 
 
 def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
@@ -81,7 +79,7 @@ def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
 
 
 def warnings_of(search: Search, drawn: Drawn | None) -> list[str]:
-    """Return the warnings of a run: what it did not find, or cannot answer, and what looks wrong."""
+    """Return the warnings of a run: what it did not find, and what looks wrong in its model."""
     return [*_of_answer(search, drawn), *_of_model(search)]
 
 

@@ -145,9 +145,7 @@ class Search:
         self, phase: str, size: float, source: Defensive
     ) -> Generator[Planned, Evaluated, Evaluated]:
         found = yield from self._evaluated(Planned(phase, max(1, int(size)), source))
-        self.population.add(
-            found.points, found.log_prior, found.log_likelihood, source
-        )
+        self.population.add(found.points, found.log_prior, found.log_likelihood, source)
         return found
 
     @property
@@ -235,7 +233,7 @@ class Search:
         yield from self._epochs(least)
 
     def _guess(self, source: Defensive, size: float) -> Rounds:
-        """Draw from the mixture at the peaks; it is an epoch if it is good, a guess if it is not."""
+        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not."""
         found = yield from self._drawn("estimate", size, source)
         epoch = Epoch(source)
         epoch.log_weights = epoch.logs(found)
@@ -298,4 +296,3 @@ def relative_variance(logs: Floats) -> float:
     """Return the variance of weights over their squared mean: n/effective - 1; inf if all are 0."""
     effective = effective_size_of_logs(logs)
     return len(logs) / effective - 1 if effective > 0 else math.inf
-

@@ -119,9 +119,7 @@ class EvidenceTable:
         wanted = float(self.aim.wanted(0.0, log=True))
         return (_QUANTILE / wanted) ** 2 if wanted > 0 else math.inf
 
-    def _plan_round(
-        self, left: float, used: float, needed: float, size: int | None = None
-    ) -> None:
+    def _plan_round(self, left: float, used: float, needed: float, size: int | None = None) -> None:
         """Plan the next round from everything told so far; `size` is that of a stored one."""
         self._budget = {"left": left, "used": used, "needed": needed}
         if self._begun:

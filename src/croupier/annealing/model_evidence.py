@@ -156,9 +156,7 @@ def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> 
         )
 
 
-def _looked_at(
-    log_likelihood: LogLikelihood, prior: PriorLike, vectorised: bool | None
-) -> Model:
+def _looked_at(log_likelihood: LogLikelihood, prior: PriorLike, vectorised: bool | None) -> Model:
     """Return a model that was checked at a few points, which do not count as draws."""
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
     own = isinstance(model.prior, Pair) or (
@@ -248,7 +246,7 @@ def _numbers(
     """Return the numbers of temperatures of a ladder."""
     betas = schedule is not None and not isinstance(schedule, str) and not callable(schedule)
     if temperatures is None:
-        if not betas:
+        if schedule is None or not betas:
             raise PlanError("schedule is for your own ladder: give temperatures= too")
         return (len(betas_of(schedule, 2)),)  # the user's own betas give their number
     given: Sequence[Any] = (

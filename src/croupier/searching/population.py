@@ -1,4 +1,4 @@
-"""Population: weighted points that go from a prior to a posterior, with all mixtures they came from.
+"""Population: weighted points on the way from a prior to a posterior, with all their sources.
 
 Every point is weighted as a draw of the mixture of all distributions that points were drawn from
 (the deterministic mixture: Veach and Guibas 1995; Cornuet et al., Scandinavian Journal of
@@ -99,7 +99,7 @@ class Population:
 
     def effective(self, beta: float = 1.0) -> float:
         """Return the effective size of the points at an inverse temperature."""
-        return effective_size_of_logs(self.log_weights(beta))
+        return float(effective_size_of_logs(self.log_weights(beta)))
 
     def next_beta(self, least: float, beta: float) -> float:
         """Return the largest inverse temperature at which `least` points count; never a lower one.
@@ -160,9 +160,7 @@ def parameters(mixture: Mixture) -> float:
     return k * (1 + d + d * (d + 1) / 2) - 1
 
 
-def outlying(
-    points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any
-) -> Floats:
+def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
     """Return how far prior points are above what the known peaks predict, in local deviations.
 
     The prediction is the median of points at the same level of the normals at the peaks, so it need
