@@ -51,6 +51,10 @@ _EPOCH_PRIOR: Final = 0.05
 #: The mixture at the peaks is good enough to go on from if the relative variance is below this.
 _GOOD: Final = 3.0
 
+#: In more coordinates prior points never come near a posterior, and the way to it begins at the
+#: peaks: a logistic regression in 40 coordinates needs this.
+_MANY: Final = 20
+
 #: Below this relative variance a refit cannot save much; above, it is tried when the effective
 #: number of points has grown by so much, and a new epoch must save a fifth of what is left.
 _FINE: Final = 0.3
@@ -242,6 +246,7 @@ class Search:
 
     def _temper(self, least: float) -> Rounds:
         """Refit a mixture to the population until enough of its points are from the posterior."""
+        self.population.flattened = bool(self.peaks) and self.model.dimension > _MANY
         beta = 0.0
         while (beta := self.population.next_beta(least, beta)) < 1:
             self.steps += 1

@@ -67,6 +67,7 @@ class Population:
         self.log_prior, self.log_likelihood = np.empty(0), np.empty(0)
         self._log_drawn = np.empty(0)  # log of sum_s n_s q_s
         self._sources: list[tuple[int, Defensive]] = []
+        self.flattened = False
 
     def __len__(self) -> int:
         return len(self.points)
@@ -92,10 +93,21 @@ class Population:
         self._sources.append((len(points), source))
 
     def log_weights(self, beta: float = 1.0) -> Floats:
-        """Return the log weights for prior x likelihood^beta; their sum estimates its integral."""
+        """Return the log weights for prior x likelihood^beta; their sum estimates its integral.
+
+        If the population is `flattened`, they are beta times those for the posterior: the way from
+        where the points are, not from the prior (Koblents and Miguez, Statistics and Computing 25,
+        2015).
+        """
+        if self.flattened and beta > 0:
+            return beta * self._log_posterior
         flat = np.where(self.log_likelihood > -np.inf, 0.0, -np.inf)
         powered = beta * self.log_likelihood if beta > 0 else flat
         return np.asarray(self.log_prior + powered - self._log_drawn)
+
+    @property
+    def _log_posterior(self) -> Floats:
+        return np.asarray(self.log_prior + self.log_likelihood - self._log_drawn)
 
     def effective(self, beta: float = 1.0) -> float:
         """Return the effective size of the points at an inverse temperature."""
@@ -120,6 +132,8 @@ class Population:
     def fitted(self, rng: np.random.Generator, beta: float = 1.0) -> Mixture:
         """Return a mixture fitted to the weighted points, a little wider than they are."""
         logs = self.log_weights(beta)
+        if not logs.max() > -np.inf:  # nothing to fit yet: as wide as the space
+            return Mixture.normal(np.zeros(self.points.shape[1])).widened(_WIDER)
         weights = np.exp(logs - logs.max())
         order = np.argsort(weights, kind="stable")
         heavy = np.sort(order[np.cumsum(weights[order]) > _LIGHT * weights.sum()])
@@ -130,7 +144,7 @@ class Population:
             weights = np.zeros(len(weights))
             weights[heavy] = times
         points = self.points[heavy]
-        if len(heavy) < 3:  # nothing to fit yet: as wide as the space
+        if len(heavy) < 3:
             return Mixture(np.ones(1), points[-1:], np.eye(points.shape[1])[None], _DRAWN_DF)
         found = fit(points, weights[heavy], df=_FITTED_DF, most=_MOST_COMPONENTS)
         return Mixture(found.shares, found.means, math.sqrt(_WIDER) * found.roots, _DRAWN_DF)
