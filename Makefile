@@ -102,11 +102,9 @@ bench-evidence: $(SAMPLERS) bench-modes ## log Z to an error of 0.05, compared w
 
 bench-modes: $(SAMPLERS) ## log Z of hard posteriors, beside dynesty and nautilus; continues (hours; MODES="--seeds 2")
 	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_modes $(MODES)
-	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_replications
-	$(ONE_THREAD) .venv-samplers/bin/python -m benchmarks.evidence_small
 
-bench-warnings: $(INSTALLED) ## which warnings of evidence come with right and with wrong answers (ten minutes)
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_warnings $(ARGS)
+bench-models: $(INSTALLED) ## log Z of plain models and unseen ones at several budgets; continues (minutes)
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_models $(ARGS)
 
 bench-budgets: $(INSTALLED) ## does evidence keep its seconds, with likelihoods of any speed (ten minutes)
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.evidence_budgets $(ARGS)

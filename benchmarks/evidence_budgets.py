@@ -2,7 +2,7 @@
 
 The likelihood is that of a normal model in 13 dimensions, far from its prior, with a known log Z.
 It takes the wanted time for each point: it sleeps, or waits busily if that is too short to sleep.
-A row says how long the whole call took, compared with `seconds=`, what the pilot took of it, and
+A row says how long the whole call took, compared with `seconds=`, what the search evaluated, and
 the load of the machine: the number of processes that wanted to run.
 """
 
@@ -87,7 +87,7 @@ def measured(speed: str, kind: str, workers: int, seconds: float) -> dict[str, A
             vectorised=kind == "many", workers=None if workers == 1 else workers,
         )  # fmt: skip
     took = time.perf_counter() - began
-    pilot = result.details["pilot"]
+    search = result.details["search"]
     return {
         "a point": speed,
         "function of": f"{kind} point{'s' * (kind == 'many')}",
@@ -95,8 +95,7 @@ def measured(speed: str, kind: str, workers: int, seconds: float) -> dict[str, A
         "seconds=": f"{seconds:g}",
         "s": f"{took:.2f}",
         "of the budget": f"{took / seconds:.3f}",
-        "pilot s": f"{pilot['seconds']:.2f}",
-        "evaluations of the pilot": pilot["evaluations"],
+        "evaluations of the search": search["evaluations"],
         "log Z - truth": f"{result.log_value - TRUTH:.4f}",
         "claimed": f"{result.log_stderr:.4f}",
         "warnings": len(result.warnings),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from benchmarks import report
+
+#: An answer is near if it is off by less than this.
+_NEAR: Final = 0.1
 
 Table = tuple[Sequence[str], list[list[str]]]
 
@@ -53,23 +57,6 @@ def modes() -> Table:
     return [*header, "evaluations", "cpu s"], rows
 
 
-def small() -> Table:
-    """Return the times of croupier and dynesty where their errors are about the same."""
-    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in report.read("evidence-small"):
-        groups.setdefault((row["problem"], row["library"]), []).append(row)
-    rows = []
-    for (problem, library), runs in groups.items():
-        done = [row for row in runs if row["done"] == "1"]
-        counts = [sum(_missed(row) for row in done), sum(row["warned"] == "1" for row in done)]
-        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
-        cells = [_rms(done, "error"), _rms(done, "claimed"), *map(str, counts)]
-        cells += [f"{taken[0]:,.0f}", f"{taken[1]:.2f}"]
-        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells])
-    header = ["problem", "library", "done", "rmse", "claimed", "missed", "with a warning"]
-    return [*header, "evaluations", "cpu s"], rows
-
-
 def budgets() -> Table:
     """Return the share of the budget that calls of evidence took, for each speed."""
     rows = report.read("evidence-budgets")
@@ -87,34 +74,21 @@ def budgets() -> Table:
     return ["a point", "function of", *titles], body
 
 
-def replications() -> Table:
-    """Return how often the intervals of log Z cover, for each problem with many seeds."""
-    groups: dict[str, list[dict[str, str]]] = {}
-    for row in report.read("evidence-replications"):
-        groups.setdefault(row["problem"], []).append(row)
-    rows = []
-    for problem, runs in groups.items():
-        missed = [row["warned"] for row in runs if _missed(row)]
-        false = sum(row["warned"] == "1" for row in runs if not _missed(row))
-        counts = [sum(int(row["covered"]) for row in runs), len(missed), missed.count("0"), false]
-        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
-        cells = [_rms(runs, "error"), _rms(runs, "claimed"), f"{taken[0]:,.0f}", f"{taken[1]:.1f}"]
-        rows.append([problem, str(len(runs)), *map(str, counts), *cells])
-    header = ["problem", "runs", "covered", "missed", "of them silent", "right with a warning"]
-    return [*header, "rmse", "claimed", "evaluations", "cpu s"], rows
+def models() -> Table:
+    """Return how many answers are right at each budget, for each set of problems.
 
-
-def rules() -> Table:
-    """Return how often each warning came with right and with wrong answers, for each kind."""
-    counts: dict[tuple[str, str], list[list[str]]] = {}
-    for row in report.read("evidence-warnings"):
-        off = abs(float(row["error"])) / float(row["claimed"])
-        answer = "right" if off <= 2 else "wrong" if off > 4 else "between"
-        said = ["any"] * int(row["warned"]) + [each for each in row["rules"].split("; ") if each]
-        counts.setdefault((row["kind"], answer), []).append(said)
-    rules = sorted({rule for runs in counts.values() for said in runs for rule in said} - {"any"})
+    Right is within four claimed errors; a claimed error that is not known is no answer.
+    """
+    groups: dict[tuple[str, int], list[dict[str, str]]] = {}
+    for row in report.read("evidence-models"):
+        groups.setdefault((row["set"], int(row["budget"])), []).append(row)
     rows = []
-    for (kind, answer), runs in sorted(counts.items(), reverse=True):
-        fired = [str(sum(rule in said for said in runs)) for rule in ("any", *rules)]
-        rows.append([kind, answer, str(len(runs)), *fired])
-    return ["problems", "answer", "runs", "with a warning", *rules], rows
+    for (kind, budget), runs in sorted(groups.items()):
+        known = [row for row in runs if row["claimed"] not in ("nan", "inf")]
+        missed = [row["warned"] for row in known if _missed(row)]
+        near = sum(abs(float(row["error"])) < _NEAR for row in known)
+        false = sum(row["warned"] == "1" for row in known if not _missed(row))
+        counts = (len(runs), near, len(runs) - len(known), len(missed), missed.count("0"), false)
+        rows.append([kind, f"{budget:,}", *map(str, counts)])
+    header = ["problems", "evaluations", "runs", "within 0.1", "not usable", "missed"]
+    return [*header, "of them silent", "right with a warning"], rows
