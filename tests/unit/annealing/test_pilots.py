@@ -11,8 +11,7 @@ import scipy.stats as st
 from croupier.annealing import pilots
 from croupier.annealing.models import model_of
 from croupier.annealing.pilots import explore
-from croupier.annealing.slices import Chains
-from croupier.annealing.walks import Level, autoregress
+from croupier.annealing.walks import autoregress
 
 
 def correlated(d: int, rho: float, spread: float = 0.1) -> tuple[Any, Any, Any]:
