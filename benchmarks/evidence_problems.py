@@ -245,9 +245,9 @@ def centred(groups: int = 8) -> Problem:
 
     spread = np.linspace(-6, 8, 2001)
     logs = [
-        st.multivariate_normal(
-            np.zeros(groups), np.diag(errors**2 + np.exp(2 * s)) + 25.0
-        ).logpdf(effects)
+        st.multivariate_normal(np.zeros(groups), np.diag(errors**2 + np.exp(2 * s)) + 25.0).logpdf(
+            effects
+        )
         for s in spread
     ]
     truth = np.log(np.trapezoid(np.exp(logs) * st.norm.pdf(spread, 1, 1), spread))
@@ -552,7 +552,10 @@ MODELS: dict[str, Callable[[], Problem]] = {
 }
 
 UNSEEN: dict[str, Callable[[], Problem]] = {
-    **{f"regression, d = {d}, noisy": (lambda d=d: regression(d, d + 5, 1.0)) for d in (1, 3, 10, 30)},
+    **{
+        f"regression, d = {d}, noisy": (lambda d=d: regression(d, d + 5, 1.0))
+        for d in (1, 3, 10, 30)
+    },
     "correlation .999, d = 5": lambda: correlated(5),
     **{f"banana .03, d = {d}": (lambda d=d: banana(d, 0.03)) for d in (2, 5, 10)},
     "funnel, d = 6": lambda: funnel(6),

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from croupier.annealing.bridge import Bridge, bridge
+from croupier.annealing.chain_checks import bridged, chain_warnings
 from croupier.annealing.evidence_rounds import Search
 from croupier.annealing.model_doubts import contradictions, likelihood_doubts
 from croupier.data.central_moments import effective_df
@@ -28,12 +28,6 @@ _FEW: Final = 100.0
 _NO_MEAN: Final = 1.0
 _NO_VARIANCE: Final = 0.7
 _MANY: Final = 300.0
-
-#: The user's draws contradict the run if they are off by so many errors: an error is known from 20
-#: parts only, and is compared in up to 32 places.
-_APART: Final = 5.0
-_PARTS: Final = 20
-_COMPARED: Final = 2000
 
 #: Points whose weight is e^-5 of the largest, or more, are where the posterior is.
 _HEAVY: Final = 5.0
@@ -86,69 +80,11 @@ def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
 
 
 def warnings_of(search: Search, drawn: Drawn | None) -> list[str]:
-    """Return the warnings of a run: what it did not find, or cannot answer, and what looks wrong."""
-    return [*_of_answer(search, drawn), *_of_chains(search, drawn), *_of_model(search)]
-
-
-def _of_chains(search: Search, drawn: Drawn | None) -> list[str]:
-    """Compare the user's own draws with the weighted points of the run."""
-    if drawn is None or drawn.unusable:
-        return []
-    warnings = []
-    if (found := bridged(search, drawn)) is not None:
-        value, n = float(log_mean_exp(drawn.logs)), len(drawn.logs)
-        error = math.hypot(found.log_stderr, math.sqrt(max(1 / drawn.effective - 1 / n, 0.0)))
-        if abs(found.log_value - value) > _APART * error:
-            warnings.append(
-                f"log Z is {value:.4g} by fresh draws and {found.log_value:.4g} ± {error:.2g} by a "
-                "bridge with the chains: they may belong to another density than log_joint"
-            )
-    if (told := _told_apart(search)) is not None:
-        warnings.append(
-            f"{told}: the chains have missed a part of the posterior, have not converged, or "
-            "belong to another density than log_joint; the estimate rests on fresh draws"
-        )
-    return warnings
-
-
-def _told_apart(search: Search) -> str | None:
-    """Return where the user's draws and the posterior differ most, None if they agree.
-
-    Shares of the components of the fitted mixture and means of the coordinates are compared. The
-    errors of the chains come from the means of contiguous parts: neighbours depend on each other.
-    """
-    held, epoch = search.held, search.epoch
-    if held is None or epoch is None or epoch.source.mixture is None:
-        return None
-    mixture, seen = epoch.source.mixture, search.population
-    logs = seen.log_weights()
-    weights = np.cumsum(np.exp(logs - logs.max()))
-    rows = np.searchsorted(weights, weights[-1] * (np.arange(_COMPARED) + 0.5) / _COMPARED)
-
-    def columns(points: Floats) -> Floats:
-        return np.concatenate((mixture.responsibilities(points), points), axis=1)
-
-    there, own = columns(seen.points[rows]), columns(held.points)
-    parts = np.array([part.mean(axis=0) for part in np.array_split(own, _PARTS)])
-    n = min(effective_size_of_logs(logs), float(_COMPARED))
-    variance = there.var(axis=0) / n + parts.var(axis=0, ddof=1) / _PARTS
-    first, second = own.mean(axis=0), there.mean(axis=0)
-    off = np.abs(first - second) / np.sqrt(variance + 1 / n**2)
-    k = int(off.argmax())
-    if off[k] <= _APART:
-        return None
-    if k < len(mixture):
-        return f"{first[k]:.1%} of the chains lie where {second[k]:.1%} of the posterior does"
-    away = abs(first[k] - second[k]) / there[:, k].std()
-    return f"the chains' mean of coordinate {k - len(mixture)} is {away:.2g} deviations off"
-
-
-def bridged(search: Search, drawn: Drawn | None) -> Bridge | None:
-    """Return the answer of a bridge between fresh draws and the user's own, if there are some."""
-    held, epoch = search.held, search.epoch
-    if held is None or epoch is None or drawn is None:
-        return None
-    return bridge(drawn.logs, epoch.logs(held))
+    """Return the warnings of a run: what it did not find, and what looks wrong in its model."""
+    found = [*_of_answer(search, drawn), *_of_model(search)]
+    if drawn is not None and not drawn.unusable:
+        found += chain_warnings(search, drawn.logs)
+    return found
 
 
 def _of_model(search: Search) -> Sequence[str]:
@@ -195,7 +131,7 @@ def details_of(search: Search, drawn: Drawn | None) -> dict[str, Any]:
     hidden = could_hide(search)
     epoch = search.epoch
     components = 0 if epoch is None or epoch.source.mixture is None else len(epoch.source.mixture)
-    found = {
+    found: dict[str, Any] = {
         "evaluations": search.spent - (0 if drawn is None else len(drawn.logs)),
         "prior_points": search.prior_points,
         "climbs": search.climbs,
@@ -207,7 +143,7 @@ def details_of(search: Search, drawn: Drawn | None) -> dict[str, Any]:
     }
     if drawn is not None:
         found["effective"], found["pareto_shape"] = drawn.effective, drawn.shape
-    if (joined := bridged(search, drawn)) is not None:
+    if drawn is not None and (joined := bridged(search, drawn.logs)) is not None:
         found["bridge"] = joined._asdict()
     looked = (
         f"{search.prior_points:,} prior points, {search.climbs} climbs to {len(search.peaks)} "

@@ -55,6 +55,10 @@ _SHARE_OF_PEAKS: Final = 0.3
 #: The mixture at the peaks is good enough to go on from if the relative variance is below this.
 _GOOD: Final = 3.0
 
+#: In more coordinates prior points never come near a posterior, and the way to it begins at the
+#: peaks: a logistic regression in 40 coordinates needs this.
+_MANY: Final = 20
+
 #: Below this relative variance a refit cannot save much; above, it is tried when the effective
 #: number of points has grown by so much, and a new epoch must save a fifth of what is left.
 _FINE: Final = 0.3
@@ -254,7 +258,7 @@ class Search:
         return self._start.mixture.joined(peaks, _SHARE_OF_PEAKS)
 
     def _guess(self, source: Defensive, size: float) -> Rounds:
-        """Draw from the mixture at the peaks; it is an epoch if it is good, a guess if it is not."""
+        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not."""
         found = yield from self._drawn("estimate", size, source)
         epoch = Epoch(source)
         epoch.log_weights = epoch.logs(found)
@@ -263,6 +267,7 @@ class Search:
 
     def _temper(self, least: float) -> Rounds:
         """Refit a mixture to the population until enough of its points are from the posterior."""
+        self.population.flattened = bool(self.peaks) and self.model.dimension > _MANY
         beta = 0.0
         while (beta := self.population.next_beta(least, beta)) < 1:
             self.steps += 1

@@ -330,7 +330,7 @@ def _numbers(
     """Return the numbers of temperatures of a ladder."""
     betas = schedule is not None and not isinstance(schedule, str) and not callable(schedule)
     if temperatures is None:
-        if not betas:
+        if schedule is None or not betas:
             raise PlanError("schedule is for your own ladder: give temperatures= too")
         return (len(betas_of(schedule, 2)),)  # the user's own betas give their number
     given: Sequence[Any] = (

@@ -348,8 +348,6 @@ class Result:
         if "facts" in self.details:
             summary["facts"] = [(str(label), str(text)) for label, text in self.details["facts"]]
             summary["shown"] = list(self.details["shown"])
-        if "pilot" in self.details:
-            summary["pilot"] = self.details["pilot"]
         if self.runs is not None:
             agreement = _plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}

@@ -207,7 +207,8 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
         values, vectors = np.linalg.eigh(hessian)
         good = values[0] > 0.2 and values[-1] < 5
         turn = vectors / np.sqrt(np.clip(values, 0.02, 50.0))
-        slope = np.where(np.isfinite(up - down), 0.5 * (up - down), 0.0)
+        known = np.isfinite(up) & np.isfinite(down)
+        slope = 0.5 * np.subtract(up, down, out=np.zeros(d), where=known)
         newton = root @ (turn @ (turn.T @ slope))
         root = root @ turn
         if float(np.linalg.norm(newton)) <= _LONGEST:

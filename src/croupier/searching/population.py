@@ -1,4 +1,4 @@
-"""Population: weighted points that go from a prior to a posterior, with all mixtures they came from.
+"""Population: weighted points on the way from a prior to a posterior, with all their sources.
 
 Every point is weighted as a draw of the mixture of all distributions that points were drawn from
 (the deterministic mixture: Veach and Guibas 1995; Cornuet et al., Scandinavian Journal of
@@ -67,6 +67,7 @@ class Population:
         self.log_prior, self.log_likelihood = np.empty(0), np.empty(0)
         self._log_drawn = np.empty(0)  # log of sum_s n_s q_s
         self._sources: list[tuple[int, Defensive]] = []
+        self.flattened = False
 
     def __len__(self) -> int:
         return len(self.points)
@@ -92,14 +93,25 @@ class Population:
         self._sources.append((len(points), source))
 
     def log_weights(self, beta: float = 1.0) -> Floats:
-        """Return the log weights for prior x likelihood^beta; their sum estimates its integral."""
+        """Return the log weights for prior x likelihood^beta; their sum estimates its integral.
+
+        If the population is `flattened`, they are beta times those for the posterior: the way from
+        where the points are, not from the prior (Koblents and Miguez, Statistics and Computing 25,
+        2015).
+        """
+        if self.flattened and beta > 0:
+            return beta * self._log_posterior
         flat = np.where(self.log_likelihood > -np.inf, 0.0, -np.inf)
         powered = beta * self.log_likelihood if beta > 0 else flat
         return np.asarray(self.log_prior + powered - self._log_drawn)
 
+    @property
+    def _log_posterior(self) -> Floats:
+        return np.asarray(self.log_prior + self.log_likelihood - self._log_drawn)
+
     def effective(self, beta: float = 1.0) -> float:
         """Return the effective size of the points at an inverse temperature."""
-        return effective_size_of_logs(self.log_weights(beta))
+        return float(effective_size_of_logs(self.log_weights(beta)))
 
     def next_beta(self, least: float, beta: float) -> float:
         """Return the largest inverse temperature at which `least` points count; never a lower one.
@@ -120,6 +132,8 @@ class Population:
     def fitted(self, rng: np.random.Generator, beta: float = 1.0) -> Mixture:
         """Return a mixture fitted to the weighted points, a little wider than they are."""
         logs = self.log_weights(beta)
+        if not logs.max() > -np.inf:  # nothing to fit yet: as wide as the space
+            return Mixture.normal(np.zeros(self.points.shape[1])).widened(_WIDER)
         weights = np.exp(logs - logs.max())
         order = np.argsort(weights, kind="stable")
         heavy = np.sort(order[np.cumsum(weights[order]) > _LIGHT * weights.sum()])
@@ -130,7 +144,7 @@ class Population:
             weights = np.zeros(len(weights))
             weights[heavy] = times
         points = self.points[heavy]
-        if len(heavy) < 3:  # nothing to fit yet: as wide as the space
+        if len(heavy) < 3:
             return Mixture(np.ones(1), points[-1:], np.eye(points.shape[1])[None], _DRAWN_DF)
         found = fit(points, weights[heavy], df=_FITTED_DF, most=_MOST_COMPONENTS)
         return Mixture(found.shares, found.means, math.sqrt(_WIDER) * found.roots, _DRAWN_DF)
@@ -157,7 +171,7 @@ class Population:
 def parameters(mixture: Mixture) -> float:
     """Return the number of free numbers of a mixture."""
     k, d = mixture.means.shape
-    return k * (1 + d + d * (d + 1) / 2) - 1
+    return float(k * (1 + d + d * (d + 1) / 2) - 1)
 
 
 def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
