@@ -41,7 +41,7 @@ def shrunk(covariance: Floats, mean: Floats, effective: float) -> Floats:
     """Return a covariance from n = `effective` points, shrunk towards independent coordinates.
 
     The diagonal counts as d points (an inverse Wishart prior: Fraley and Raftery, Journal of
-    Classification 24, 2007, section 2). That is right for coordinates that look independent, whose
+    Classification 24, 2007). That is right for coordinates that look independent, whose
     correlation matrix has the least eigenvalue (1 - sqrt(d/n))^2 (Marchenko and Pastur 1967). If it
     is a factor c smaller, the diagonal counts c times as much: a narrow direction stays narrow.
 
@@ -118,7 +118,7 @@ def fit(
         start: A mixture, responsibilities (n, k), or None for at most `most` `parts`.
         most: The largest number of components.
         df: Degrees of freedom of Student's distributions (Peel and McLachlan, Statistics and
-            Computing 10, 2000, equations 20 to 31), or None for normal ones.
+            Computing 10, 2000), or None for normal ones.
         steps: The largest number of rounds.
         shrink: What makes a covariance from that of the points of a component.
 
@@ -207,7 +207,7 @@ def _maximised(
             continue
         if df is not None and before is not None:
             # The expected precision of a point, whose normal distribution has a random scale.
-            squares = before._squares(x, int(k))
+            squares = before.squared_distances(x, int(k))
             v = v * (df + x.shape[1]) / (df + squares)
         mean, covariance, _ = moments(x, v)
         if df is not None and before is not None:

@@ -55,7 +55,8 @@ class Mixture:
     def _peaks(self) -> Floats:
         return np.array([log_peak(root, self.df) for root in self.roots])
 
-    def _squares(self, points: Floats, k: int) -> Floats:
+    def squared_distances(self, points: Floats, k: int) -> Floats:
+        """Return |root^-1 (point - mean)|^2 for component k, (n,)."""
         z = turned(points - self.means[k], self._inverses[k])
         return np.asarray(np.einsum("ij,ij->i", z, z))
 
@@ -63,7 +64,7 @@ class Mixture:
         """Return the log density of every component at points (n, d), without shares: (n, k)."""
         found = np.empty((len(points), len(self)))
         for k in range(len(self)):
-            squares = self._squares(points, k)
+            squares = self.squared_distances(points, k)
             if self.df is None:
                 found[:, k] = self._peaks[k] - 0.5 * squares
             else:
