@@ -59,7 +59,7 @@ class NormalVector:
     def logpdf(self, x: Floats) -> Floats:
         """Return the log density of root^-1 (x - mean), less log|root|."""
         diagonal = self.root if self.root.ndim == 1 else self.root.diagonal()
-        return log_standard_normal(self.to_normal(x)) - np.log(diagonal).sum()
+        return np.asarray(log_standard_normal(self.to_normal(x)) - np.log(diagonal).sum())
 
 
 def normal_vector(mean: Any, covariance: Any, argument: str) -> NormalVector:
