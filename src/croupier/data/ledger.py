@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
-from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, with_call
+from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, fastest, with_call
 from croupier.data.central_moments import (
     df_of,
     merge_moments,
@@ -178,6 +178,14 @@ class Ledger:
             return self.call_prices.pace
         unknown = np.full(len(self), np.nan)
         return np.asarray(np.divide(self.cost, self.count, out=unknown, where=self.count > 0))
+
+    def best_price(self, arm: int) -> float:
+        """Return the cost per draw of an arm in those of its calls that were the fastest.
+
+        The machine may have interrupted its largest calls.
+        """
+        price = float(self.price[arm])
+        return min(price, fastest(self.calls[arm])) if self.measured else price
 
     @property
     def most_in_a_call(self) -> int:
