@@ -226,6 +226,17 @@ class Ledger:
         hoped = cost / float(self.price_in(cost)[arm])
         return float(min(hoped, max(paced, STEP * largest)))
 
+    def telling_call(self, arm: int, cost: float) -> int:
+        """Return the size of a call that tells what more draws cost; 0 if this is known.
+
+        It is not known in a batch of `cost` if its price was taken for nothing: see `call_prices`.
+        """
+        if not self.measured:
+            return 0
+        call, draw, largest, least = self._call_prices[:, arm].tolist()
+        hoped = least == 0 and cost > call + draw * largest
+        return min(int(STEP * largest), self.most_in_a_call) if hoped else 0
+
     def affords(self, arm: int, cost: float) -> float:
         """Return how many draws of an arm cost at most `cost`, as far as is known."""
         if not self.measured:

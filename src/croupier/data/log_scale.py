@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def arithmetic(log: bool) -> AbstractContextManager[Any]:
     warning. A run enters it when a table is told or asked for its estimate, when a result is read,
     and when results are merged.
     """
-    over = "ignore" if log else "warn"
+    over: Literal["ignore", "warn"] = "ignore" if log else "warn"
     return np.errstate(divide="warn", over=over, under="ignore", invalid="warn")
 
 
