@@ -282,7 +282,13 @@ def binary(d: int, data: int, link: str) -> Problem:
     return Problem(log_likelihood, [st.norm(0, 2)] * d, BINARY[link, d])
 
 
-BINARY = {("logit", 5): np.nan, ("logit", 6): np.nan, ("logit", 40): np.nan, ("probit", 4): np.nan}
+#: From importance sampling: their errors are 0.003, 0.016, 0.05 and 0.005.
+BINARY = {
+    ("logit", 5): -28.072,
+    ("logit", 6): -46.582,
+    ("logit", 40): -103.18,
+    ("probit", 4): -10.967,
+}
 
 
 def student_regression() -> Problem:
@@ -297,7 +303,8 @@ def student_regression() -> Problem:
     return Problem(log_likelihood, [*[st.norm(0, 3)] * 3, st.norm(0, 1)], STUDENT)
 
 
-STUDENT = np.nan
+#: From importance sampling, ± 0.004.
+STUDENT = -52.899
 
 
 def labels(kinds: int, data: int = 60) -> Problem:
@@ -317,7 +324,8 @@ def labels(kinds: int, data: int = 60) -> Problem:
     return Problem(log_likelihood, prior, LABELS[kinds])
 
 
-LABELS = {2: np.nan, 3: np.nan, 4: np.nan}
+#: From importance sampling, ± 0.008, 0.04 and 0.05.
+LABELS = {2: -137.999, 3: -157.57, 4: -278.09}
 
 
 def banana(d: int, bend: float = 0.1, half: float = 60.0) -> Problem:
@@ -454,7 +462,8 @@ def sinusoids(waves: int) -> Problem:
     return Problem(log_likelihood, prior, float(truth))
 
 
-TWO_WAVES = np.nan
+#: By quadrature over both frequencies; the amplitudes are integrated exactly.
+TWO_WAVES = -71.553083
 
 
 def lotka_volterra() -> Problem:
@@ -487,7 +496,8 @@ def lotka_volterra() -> Problem:
     return Problem(log_likelihood, [st.norm(0, 0.5)] * 4, PREY)
 
 
-PREY = np.nan
+#: From importance sampling, ± 0.004.
+PREY = 4.312
 
 
 def phase(d: int) -> Problem:

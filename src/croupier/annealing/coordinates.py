@@ -37,6 +37,9 @@ _POINTS: Final = 500
 _SEED: Final = 0x7370
 _SCALE: Final = 3
 
+#: The normal distribution has 6e-300 beyond this, and a double has nothing beyond 38.
+_FARTHEST: Final = 37.0
+
 
 class Coordinates(Protocol):
     """The coordinates z of a search, and the user's coordinates x."""
@@ -71,6 +74,8 @@ class Normals:
 
     def place(self, z: Floats) -> Floats:
         """Return the points of normal numbers."""
+        if not isinstance(self.space, NormalVector):  # quantiles of 0 and 1 may be infinite
+            z = np.clip(z, -_FARTHEST, _FARTHEST)
         return np.asarray(self.space.from_normal(z), float)
 
     def log_prior(self, z: Floats) -> Floats:

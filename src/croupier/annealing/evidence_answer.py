@@ -146,8 +146,8 @@ def details_of(search: Search, drawn: Drawn | None) -> dict[str, Any]:
     if drawn is not None and (joined := bridged(search, drawn.logs)) is not None:
         found["bridge"] = joined._asdict()
     looked = (
-        f"{search.prior_points:,} prior points, {search.climbs} climbs to {len(search.peaks)} "
-        f"peaks, {search.steps} steps from the prior, {search.epochs} epochs"
+        f"{search.prior_points:,} prior points, peaks in {search.climbs} climbs: "
+        f"{len(search.peaks)}, steps from the prior: {search.steps}, refits: {search.epochs}"
     )
     missed = f"a mode whose basin holds less than {hidden:.1g} of the prior"
     facts = [("search", looked), ("could be missed", missed)]

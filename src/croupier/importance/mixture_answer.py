@@ -16,6 +16,7 @@ from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail, extremes_of
 from croupier.data.log_scale import log_of
 from croupier.data.plan import Plan
+from croupier.distributions.weights import effective_size
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
@@ -166,9 +167,7 @@ class Weighing:
 
     def known(self) -> float:
         """Return the effective number of draws that a fit would rest on."""
-        size = np.abs(self.look()[1].mixed.y)
-        squares = float(np.square(size).sum())
-        return float(size.sum()) ** 2 / squares if squares > 0 else 0.0
+        return float(effective_size(np.abs(self.look()[1].mixed.y)))
 
     def fit(self) -> None:
         """Fit one more normal proposal to the statistic, weighted by |y|."""

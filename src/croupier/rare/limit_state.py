@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Draws, Floats
+from croupier.distributions.normal import log_standard_normal
 from croupier.errors import ArmError, CroupierError, PlanError, text_of
-from croupier.rare.components import Frozen, log_normal
+from croupier.rare.components import Frozen
 from croupier.rare.rounds import events_of
 from croupier.spaces.base import Space
 
@@ -126,16 +127,14 @@ class Evaluated:
             z = np.array(points, float)
         else:
             assert mixture is not None
-            z = np.empty((size, self.limit.space.dimension))
-            for k in np.unique(own):
-                z[own == k] = mixture.components[k].sample(rng, int((own == k).sum()))
+            z = mixture.mixture.placed(mixture.mixture.noise(rng, size), own)
         x = self.limit.space.from_normal(z)
         g = self.limit.at(x)
         fails = events_of(g) < 0
         values = fails.astype(float)
         if state["phase"] == "estimate":
             assert mixture is not None
-            values *= np.exp(log_normal(z) - mixture.logpdf(z))[:, None]
+            values *= np.exp(log_standard_normal(z) - mixture.mixture.log_density(z))[:, None]
         kept = {name: state[name] for name in ("round", "phase", "planned", "epoch", "stopped")}
         there = np.asarray(x[fails.any(axis=1)], float)
         extra = {**kept, "x": z, "g": g, "own": own, "there": there}

@@ -100,7 +100,7 @@ class Population:
         2015).
         """
         if self.flattened and beta > 0:
-            return beta * self._log_posterior
+            return np.asarray(beta * self._log_posterior)
         flat = np.where(self.log_likelihood > -np.inf, 0.0, -np.inf)
         powered = beta * self.log_likelihood if beta > 0 else flat
         return np.asarray(self.log_prior + powered - self._log_drawn)
@@ -165,7 +165,7 @@ class Population:
         ratio -= candidate.log_density(self.points, self.log_prior)
         seen = float(log_sum_exp(logs - total + np.where(logs > -np.inf, ratio, -np.inf)))
         n = effective_size_of_logs(logs)
-        return float(np.expm1(min(seen + 2 * parameters / n, 700.0)))
+        return math.expm1(min(seen + 2 * parameters / n, 700.0))
 
 
 def parameters(mixture: Mixture) -> float:

@@ -76,7 +76,7 @@ def test_they_are_better_than_random_walks() -> None:
 
 def test_evidence_takes_a_gradient_of_one_point() -> None:
     result = evidence(
-        lambda x: float(log_likelihood(x)), PRIOR, kernel="langevin", draws=3000, rng=7,
+        lambda x: float(log_likelihood(x)), PRIOR, draws=3000, rng=7,
         gradient=lambda x: [(DATA[i] - x[i]) / 0.09 for i in range(8)], vectorised=False,
     )  # fmt: skip
     assert abs(result.log_value - TRUTH) < 4 * result.log_stderr
@@ -99,7 +99,7 @@ def test_evidence_takes_a_gradient_of_one_point() -> None:
 def test_wrong_gradients_are_refused(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"kernel": "langevin", "gradient": gradient, "draws": 500, **change}
     with pytest.raises(cr.PlanError, match=message):
-        cr.evidence(log_likelihood, PRIOR, **given)
+        cr.evidence(log_likelihood, PRIOR, temperatures=8, **given)
     given.pop("draws")
     with pytest.raises(cr.PlanError, match=message):
         ais(log_likelihood, PRIOR, **given)
