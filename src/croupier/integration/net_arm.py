@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, weighted_values
+from croupier.arms.integrand import weighted_values
 from croupier.data.draws import Draws, Floats
+from croupier.functions.function import Function
 from croupier.integration.changes import Change
 from croupier.integration.equal_nets import highest_jump
 from croupier.integration.net_errors import block_size
@@ -66,7 +67,7 @@ class Segment:
 class NetArm:
     """The arm of a family: the values f(x) weight at the points of a segment."""
 
-    integrand: Integrand
+    integrand: Function
     domain: Space
     name: str
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, weighted_values
+from croupier.arms.integrand import weighted_values
 from croupier.data.draws import Draws
+from croupier.functions.function import Function
 from croupier.integration.panels import ORDER, Box, gauss_weights, nodes_of
 from croupier.spaces.base import Moved, Space
 
@@ -46,7 +47,7 @@ class PanelSegment:
 class PanelArm:
     """The arm of the cubature. The draws of a whole stage have the cubature as their mean."""
 
-    integrand: Integrand
+    integrand: Function
     domain: Space
     name: str
 

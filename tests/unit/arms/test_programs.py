@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.arms.programs import Program
+from croupier.functions.programs import Program
 from tests.conftest import bits_of
 
 #: What every program of the tests begins with: an answer is a function of size and seed.

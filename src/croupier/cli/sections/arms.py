@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from croupier.arms.base import Arm, as_arms
 from croupier.arms.by_reference import load_reference
-from croupier.arms.programs import Program
 from croupier.cli.sections import Section, check_keys
 from croupier.errors import PlanError
+from croupier.functions.programs import Program
 
 if TYPE_CHECKING:
     from croupier.results.result import Result

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from croupier.arms.program_process import ProgramError, printable
 from croupier.data.draws import Draws, Floats
+from croupier.functions.program_process import ProgramError, printable
 
 __all__ = ["Answer", "Output", "all_of", "draws_of", "more_than"]
 

@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
-from croupier.arms.program_answers import Answer, Output, all_of, draws_of, more_than
-from croupier.arms.program_process import Process, ProgramError
 from croupier.checks import choice, count_of, positive
 from croupier.errors import ArmError, PlanError
+from croupier.functions.program_answers import Answer, Output, all_of, draws_of, more_than
+from croupier.functions.program_process import Process, ProgramError
 
 __all__ = ["Program"]
 
