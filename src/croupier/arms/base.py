@@ -79,6 +79,8 @@ class Arm:
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         draw = getattr(self.draw, "draw", None) if self.guided else self.draw
         _check_callable(self.name, draw, self.guided)
+        if (check := getattr(draw, "check_as_arm", None)) is not None:
+            check()  # a program that is not told how many draws to make
 
     @property
     def guided(self) -> bool:

@@ -208,8 +208,8 @@ def _read(values: str) -> bytes:
 
 def _draws(table: Allocator, batch: Batch, said: bytes, output: Any) -> tuple[Any, Any]:
     """Return the values of a batch, and their costs if the budget is a cost."""
+    from croupier.functions.function import ProgramError
     from croupier.functions.program_answers import Answer, draws_of
-    from croupier.functions.program_process import ProgramError
 
     costs = table.plan.unit != "draws"
     components: int | None = None

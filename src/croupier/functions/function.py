@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, CroupierError, text_of
 from croupier.functions.compiled import each_point, is_compiled
-from croupier.functions.program_process import ProgramError
 
 __all__ = [
     "GRADIENT",
@@ -21,6 +20,7 @@ __all__ = [
     "LOG_LIKELIHOOD",
     "Evaluated",
     "Function",
+    "ProgramError",
     "Role",
     "Takes",
     "shown",
@@ -212,6 +212,14 @@ class NotAllowed(Exception):  # noqa: N818 - it is not raised, except as the cau
     def __init__(self, value: Any) -> None:
         super().__init__(value)
         self.value = value
+
+
+class ProgramError(Exception):
+    """What a program did wrong; `said` is the line or value that is wrong."""
+
+    def __init__(self, message: str, said: Any = None) -> None:
+        super().__init__(message)
+        self.said = said
 
 
 def numbers(raw: Any, role: Role) -> NDArray[Any]:

@@ -46,8 +46,8 @@ def read_function(
     >>> read_function(lambda x: x[0] + x[1], [np.ones((3, 2))], INTEGRAND).takes
     'one'
     """
-    if hasattr(given, "function_of_points"):
-        function, takes = given.function_of_points()
+    if hasattr(given, "as_function"):
+        function, takes = given.as_function(int(np.prod(points[0].shape[1:])))
         return _tried_out(Function(function, takes, role, given.shape, retries), points)
     if not callable(given):
         raise PlanError(f"{role.name} must be a function of points (n, d), got {given!r:.80}")
