@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, CroupierWarning, PlanError, text_of
+from croupier.functions.failures import Bounded
 from croupier.functions.function import INTEGRAND, Function, shown
+from croupier.functions.programs import Program
 from croupier.functions.read_function import enough_points, read_function
 from croupier.spaces.base import Moved, Space
 
@@ -20,16 +21,20 @@ __all__ = ["integrand_of", "weighted_values"]
 _TRIED: Final = (0.37, 0.61, 0.53)
 
 
-def integrand_of(f: Any, domain: Space) -> Function:
-    """Find out how f is called; warn if it takes one point, as a function of all is faster."""
+def integrand_of(f: Any, domain: Space, *, places: int = 1, retries: int = 0) -> Function:
+    """Find out how f is called; warn if it takes one point, as a function of all is faster.
+
+    It is tried at so many `places`, until one of them has no failed call.
+    """
     several = isinstance(f, list | tuple) and any(callable(each) for each in f)
     if several:
         raise PlanError(
             f"f must be a function of points (n, d), got {f!r:.80}: for several integrals, return "
             "np.column_stack of their values"
         )
-    found = read_function(f, _points(domain), INTEGRAND)
-    if found.takes != "all":
+    points = [_points(domain, place) for place in range(places)]
+    found = read_function(f, points, INTEGRAND, retries=retries)
+    if found.takes != "all" and not isinstance(f, Program):
         warnings.warn(
             "f takes one point at a time, so it is called in a loop: a function of all points "
             f"(n, {domain.dimension}) is much faster",
@@ -39,22 +44,26 @@ def integrand_of(f: Any, domain: Space) -> Function:
     return found
 
 
-def _points(domain: Space) -> Sequence[Floats]:
+def _points(domain: Space, place: int) -> Floats:
     """Return a few points of the domain."""
     d = domain.dimension
     many = enough_points(d)
-    u = np.array([[(base + 0.618 * j) % 1.0 for j in range(d)] for base in _TRIED[:many]])
+    u = np.array(
+        [[(base + 0.618 * j + 0.073 * place) % 1.0 for j in range(d)] for base in _TRIED[:many]]
+    )
     try:
         if "cube" in domain.lacks:
-            return [domain.sample(np.random.default_rng(0), many)]
-        return [domain.place(Moved(u, None, None))[0]]
+            return domain.sample(np.random.default_rng(place), many)
+        return domain.place(Moved(u, None, None))[0]
     except PlanError:
         raise
     except Exception as error:
         raise PlanError(f"over= cannot be evaluated: {text_of(error)}") from error
 
 
-def weighted_values(integrand: Function, domain: Space, moved: Moved, name: str) -> Floats:
+def weighted_values(
+    integrand: Function | Bounded, domain: Space, moved: Moved, name: str
+) -> Floats:
     """Return f(x) times all weights at points of the cube; refuse what is not finite."""
     x, weight = domain.place(moved)
     values = integrand(x)

@@ -199,7 +199,8 @@ class Function:
         """Return the error of a failed call, with the name of the point."""
         name = self.role.name
         if not isinstance(error, NotAllowed):
-            said = f"{name} {told(error)}, at the point {shown(point)}"
+            join = ":" if isinstance(error, ProgramError) else ""
+            said = f"{name}{join} {told(error)}, at the point {shown(point)}"
             return ArmError(said, arm=name, value=error)
         bad = np.ravel(error.value)[~np.ravel(self.role.allowed(np.asarray(error.value)))][0]
         said = f"{name} is {bad} at the point {shown(point)}. {self.role.way_out}"
