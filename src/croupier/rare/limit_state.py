@@ -122,10 +122,6 @@ def limit_state(
     if on_failure != "raise" and gradient is not None:
         raise PlanError("gradient= needs on_failure='raise': failed calls have no gradient")
     made = LimitState(found, space, float(below), on_failure=on_failure)
-    try:
-        made.at(x)
-    except ArmError as error:
-        raise PlanError(f"near the centre of its distribution: {error}") from None
     if found.logical and not 0 < below <= 1:
         raise PlanError(
             "g returned True or False, and neither is below "
