@@ -126,7 +126,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("arms", "importance", "policies", "simulator", "theory"):
+    if name in ("arms", "importance", "policies", "rare", "simulator", "theory"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")
