@@ -179,3 +179,17 @@ def test_a_function_that_returns_too_much_or_nan_is_named() -> None:
             splits="adaptive",
             draws=1_000,
         )
+
+
+def test_a_function_that_raises_in_the_pilot_is_named_with_a_point() -> None:
+    def raises_far_out(x: Any) -> Any:
+        if (x[:, 0] > 0.9).any():
+            raise ZeroDivisionError
+        return x[:, 0]
+
+    with pytest.raises(
+        cr.ArmError, match=r"raised ZeroDivisionError: .*, at the point \(0\.9\d*, "
+    ):
+        cr.stratify(raises_far_out, over=SQUARE, splits="adaptive", draws=1_000, rng=7)
+    with np.errstate(all="raise"), pytest.raises(cr.ArmError, match="FloatingPointError"):
+        cr.stratify(lambda x: x[:, 0] / 0.0, over=SQUARE, splits="adaptive", draws=1_000, rng=7)
