@@ -80,8 +80,8 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="Show no progres
 #: What a section [run] may have besides the options of `estimate`.
 _FILES: Final = ("store", "report")
 _NAMES: Final = ("draws", "seconds", "cost", "atol", "rtol", "confidence", "anytime", "interval",
-                 "policy", "combine", "objective", "log", "batch", "keep_values", "audit", "names", "on_failure", "retries",
-                 "clock", "seed", "workers", "width", *_FILES)  # fmt: skip
+                 "policy", "combine", "objective", "log", "batch", "keep_values", "audit", "names",
+                 "on_failure", "retries", "clock", "seed", "workers", "width", *_FILES)  # fmt: skip
 
 #: If the command line has one of these, the file's are left out: the first to be used up stops.
 _TOGETHER: Final = (("draws", "seconds", "cost"), ("atol", "rtol"))
