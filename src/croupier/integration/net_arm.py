@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, weighted_values
+from croupier.arms.integrand import weighted_values
 from croupier.data.draws import Draws, Floats
+from croupier.functions.failures import Bounded, failures_in
+from croupier.functions.function import Function
 from croupier.integration.changes import Change
 from croupier.integration.equal_nets import highest_jump
 from croupier.integration.net_errors import block_size
@@ -66,7 +68,7 @@ class Segment:
 class NetArm:
     """The arm of a family: the values f(x) weight at the points of a segment."""
 
-    integrand: Integrand
+    integrand: Function | Bounded
     domain: Space
     name: str
 
@@ -84,6 +86,7 @@ class NetArm:
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
             "jump": highest_jump(points, columns, moved.jac),
         }
+        extra |= failures_in(self.integrand, columns)
         if state.kept or state.checked:
             at = np.flatnonzero(columns.any(axis=1))
             extra |= {"at": at, "values": columns[at]}

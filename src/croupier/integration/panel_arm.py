@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, weighted_values
+from croupier.arms.integrand import weighted_values
 from croupier.data.draws import Draws
+from croupier.functions.failures import Bounded, failures_in
+from croupier.functions.function import Function
 from croupier.integration.panels import ORDER, Box, gauss_weights, nodes_of
 from croupier.spaces.base import Moved, Space
 
@@ -46,7 +48,7 @@ class PanelSegment:
 class PanelArm:
     """The arm of the cubature. The draws of a whole stage have the cubature as their mean."""
 
-    integrand: Integrand
+    integrand: Function | Bounded
     domain: Space
     name: str
 
@@ -57,4 +59,5 @@ class PanelArm:
         columns = values.reshape(size, -1)
         share = (state.stage[1] - state.stage[0]) * gauss_weights(state.boxes)
         draws = np.array(state.outside) + share[:, None] * columns
-        return Draws(draws.reshape(values.shape), None, state.record() | {"values": columns})
+        extra = {**state.record(), "values": columns, **failures_in(self.integrand, columns)}
+        return Draws(draws.reshape(values.shape), None, extra)

@@ -431,4 +431,5 @@ class Race:
         )
         rows = partial(race_rows, result.arms, self._standing, scalar=history.scalar)
         details = race_facts(self._standing, int(ledger.draws))
+        details |= self._books.failures(self.tickets.early)
         return replace(result, arms=ArmRows(rows), details=details)

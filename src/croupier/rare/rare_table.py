@@ -374,7 +374,8 @@ class RareTable:
             loss=loss,
             meaning=kind_of(self.plan.table).rows,
         )
-        return ProbabilityResult.detailed(made, details_of(evidence, seen, self.plan.components))
+        details = details_of(evidence, seen, self.plan.components)
+        return ProbabilityResult.detailed(made, {**details, **self._books.failures(early)})
 
     def _curve(self, rows: int, seen: Estimate) -> Curve:
         """Return the estimates at the ends of the rounds of the estimate, and the last one."""

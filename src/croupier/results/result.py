@@ -24,6 +24,7 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.diagnostics import unnoticed
 from croupier.estimates.estimate import Grounds
 from croupier.estimates.intervals import Interval, half_width
+from croupier.functions.failures import AT_LEAST, AT_MOST
 from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields, runs_fields
 from croupier.results.functions_of import FunctionOf, covariance_of, function_of
@@ -348,8 +349,10 @@ class Result:
                 arm["log_mean"] = _plain(row.log_mean)
                 arm["log_stderr"] = _plain(row.log_stderr)
                 arm["relative_deviation"] = _plain(row.relative_deviation)
-        if "facts" in self.details:
-            summary["facts"] = [(str(label), str(text)) for label, text in self.details["facts"]]
+        facts = [*self._failures(), *self.details.get("facts", ())]
+        if facts:
+            summary["facts"] = [(str(label), str(text)) for label, text in facts]
+        if "shown" in self.details:
             summary["shown"] = list(self.details["shown"])
         if "pilot" in self.details:
             summary["pilot"] = self.details["pilot"]
@@ -357,6 +360,33 @@ class Result:
             agreement = _plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
         return summary
+
+    @property
+    def between(self) -> tuple[Any, Any]:
+        """Both ends of an interval that holds whatever failed calls would have returned.
+
+        This is for on_failure="bounds": from the low end of "at least" to the high end of "at
+        most". For other results it is `interval`.
+        """
+        names = self.plan.components or ()
+        least, most = (
+            [k for k, name in enumerate(names) if name.endswith(end)] for end in (AT_LEAST, AT_MOST)
+        )
+        if not least or len(least) != len(most):
+            return self.interval
+        low, high = self.interval[0][least], self.interval[1][most]
+        return (float(low[0]), float(high[0])) if len(least) == 1 else (low, high)
+
+    def _failures(self) -> list[tuple[str, str]]:
+        """Return a line about calls that failed."""
+        failed = self.details.get("failed", 0)
+        if not failed:
+            return []
+        text = f"{failed:,} of {self.draws:,}"
+        low, high = self.between
+        if not self.history.scalar and np.ndim(low) == 0:
+            text += f"; whatever they are, the answer lies in [{low:.4g}, {high:.4g}]"
+        return [("failed calls", text)]
 
     @property
     def components(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -225,7 +226,7 @@ class ArmBooks:
                 exact=estimate.ends.exact,
                 one_estimator=kind.rows.one_estimator,
             )
-            return result_of(
+            result = result_of(
                 plan,
                 ledger,
                 estimate,
@@ -235,6 +236,8 @@ class ArmBooks:
                 loss=kind.loss,
                 meaning=kind.rows,
             )
+            failures = self.books.failures(early)
+            return replace(result, details=failures) if failures else result
 
     def _joint(self, estimate: Estimate, early: Sequence[Outcome]) -> Floats | None:
         """Return sum_k w_k w_k' M_k/n_k^2, the covariance of the components, in the user's units.

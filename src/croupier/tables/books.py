@@ -33,8 +33,8 @@ _PLAIN: Final = Scale(np.zeros(1), np.zeros(1, np.int64))
 class Books:
     """What was told, in ticket order; `index` has the number of every arm, by its name.
 
-    `reported` is the total cost that the arms report. `torn` is True after an interrupt between
-    the history and the ledger. Then only the history is right.
+    `reported` is the total cost that the arms report, `failed` how many calls failed. `torn` is
+    True after an interrupt between the history and the ledger. Then only the history is right.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,6 +44,7 @@ class Books:
         self.history = History(plan.names, log=plan.log, like=self.ledger.empty())
         self.repeats: dict[int, Repeats] = {}
         self.reported = 0.0
+        self.failed = 0
         self.torn = False
 
     def add(self, outcome: Outcome) -> int:
@@ -54,10 +55,16 @@ class Books:
         self.ledger.add(arm, outcome)
         self.torn = False
         self.reported += outcome.reported
+        self.failed += failed_in(outcome)
         if arm not in self.repeats:
             self.repeats[arm] = Repeats()
         self.repeats[arm].add(outcome.ticket, outcome.extremes)
         return arm
+
+    def failures(self, early: Sequence[Outcome] = ()) -> dict[str, int]:
+        """Return the number of failed calls, for the details of a result; nothing without any."""
+        failed = self.failed + sum(map(failed_in, early))
+        return {"failed": failed} if failed else {}
 
     def warnings(self) -> list[str]:
         """Return a warning for every arm whose draws are not independent."""
@@ -116,3 +123,9 @@ class Books:
         ledger = self.ledger
         leader = self.plan.names[ledger.leader]
         return Progress(int(ledger.draws), ledger.spent, self.reported, told, seconds, leader, look)
+
+
+def failed_in(outcome: Outcome) -> int:
+    """Return how many calls of the user's function failed in a batch."""
+    extras = outcome.extra.get("arm", ())
+    return sum(each.get("failed", 0) for each in extras if isinstance(each, dict))
