@@ -34,24 +34,16 @@ def _two(number: float) -> str:
 
 
 def low_dimensions() -> Table:
-    """Return what the cubature gains in one and two dimensions, by group and tolerance."""
+    """Return what nets cost in one and two dimensions, by group and tolerance."""
     rows = []
     measured = report.read("low-dimensions")
     for group, rtol in dict.fromkeys((row["group"], row["rtol"]) for row in measured):
         some = [row for row in measured if (row["group"], row["rtol"]) == (group, rtol)]
-        nets, scipy = (
-            [float(row["evaluations, all"]) / float(row[other]) for row in some if row[other]]
-            for other in ("evaluations, nets", "cubature")
-        )
-        runs, led, covered, far = (
-            sum(int(row[f"{c}, all"]) for row in some) for c in ("runs", "led", "covered", "far")
-        )
-        means = [f"{geometric_mean(ratios):.2f}" for ratios in (nets, scipy)]
-        cells = [f"{led}/{runs}", f"{covered}/{runs}", str(far)]
-        rows.append([group, rtol, str(len(some)), *means, *cells])
-    header = ["problems", "rtol", "number", "to the nets alone", "to scipy", "cubature led",
-              "covered", "far off"]  # fmt: skip
-    return header, rows
+        ratios = [float(row["evaluations"]) / float(row["scipy"]) for row in some if row["scipy"]]
+        runs, covered, far = (sum(int(row[c]) for row in some) for c in ("runs", "covered", "far"))
+        ratio = f"{geometric_mean(ratios):.2f}"
+        rows.append([group, rtol, str(len(some)), ratio, f"{covered}/{runs}", str(far)])
+    return ["problems", "rtol", "number", "to scipy", "covered", "far off"], rows
 
 
 def true_errors() -> Table:

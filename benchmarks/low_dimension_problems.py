@@ -1,8 +1,7 @@
-"""Integrals in one and two dimensions with known values: what the cubature of a race is judged on.
+"""Integrals in one and two dimensions with known values, for nets beside a cubature.
 
-They are smooth, peaked, oscillating, with a kink, a jump, a singularity or a narrow spike. How many
-nodes the cubature gets was chosen on the problems of Genz in two dimensions, in `peer_problems`.
-Its least error was chosen while looking at `one`, `two` and `more`: 32 problems. The eight of
+They are smooth, peaked, oscillating, with a kink, a jump, a singularity or a narrow spike. The
+least errors of nets were chosen while looking at `one`, `two` and `more`: 32 problems. The eight of
 `fresh` were written down after that, and nothing was changed after they were played.
 """
 

@@ -1,6 +1,6 @@
-"""What the cubature brings to `cr.integrate` in one and two dimensions.
+"""What nets cost in one and two dimensions, beside a cubature.
 
-Each problem is played with all families, with the nets alone, and by scipy's adaptive cubature.
+Each problem is played by `cr.integrate` and by scipy's adaptive cubature.
 `far` are the runs whose error is above four standard errors without a warning. Run it with
 `python -m benchmarks.low_dimensions`.
 """
@@ -11,7 +11,6 @@ import argparse
 import warnings
 from collections.abc import Iterable
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from benchmarks import pages, report
 from benchmarks.low_dimension_problems import low_dimensions
 from benchmarks.peer_problems import Problem
 from benchmarks.peers import Counted, cubature
-from croupier.integration import one_integrand
 
 #: No run makes more evaluations than this.
 MOST = 2**17
@@ -31,17 +29,15 @@ KEY = ("problem", "rtol")
 def measure(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
     """Return the row of one problem and one tolerance."""
     row: dict[str, Any] = {"problem": problem.name, "rtol": f"{rtol:g}", "group": problem.group}
-    for name, axes in (("all", one_integrand.MOST_AXES), ("nets", 0)):
-        with patch.object(one_integrand, "MOST_AXES", axes):
-            row |= {f"{key}, {name}": value for key, value in _runs(problem, rtol, seeds).items()}
+    row |= _runs(problem, rtol, seeds)
     f = Counted(problem)
     answer = cubature(problem, f, rtol, 0)
     solved = answer is not None and abs(answer.value - problem.value) <= 3 * rtol * problem.value
-    return row | {"cubature": f.evaluations if solved else ""}
+    return row | {"scipy": f.evaluations if solved else ""}
 
 
 def _runs(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
-    draws, reached, covered, warned, far, led = [], 0, 0, 0, 0, 0
+    draws, reached, covered, warned, far = [], 0, 0, 0, 0
     for seed in seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -53,9 +49,8 @@ def _runs(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]
         covered += off <= (high - low) / 2
         warned += bool(result.warnings)
         far += off > 4 * result.stderr and not result.warnings
-        led += "cubature" in result.arms and result.arms["cubature"].weight == 1
     return {"runs": len(draws), "reached": reached, "covered": covered, "warned": warned,
-            "far": far, "evaluations": round(float(np.median(draws))), "led": led}  # fmt: skip
+            "far": far, "evaluations": round(float(np.median(draws)))}  # fmt: skip
 
 
 def main() -> None:

@@ -60,11 +60,7 @@ class Weighed(NamedTuple):
 
 
 class Weighing:
-    """All draws of a mixture, weighted together; `tuned` are the normals fitted so far.
-
-    `look` weights the draws. `looks` has one entry per look: how many outcomes were told until
-    then, their weights, and the answer.
-    """
+    """All draws of a mixture, weighted together; `tuned` are the normals fitted so far."""
 
     def __init__(self, plan: Plan) -> None:
         settings = plan.settings
@@ -80,7 +76,7 @@ class Weighing:
         self.told = 0
         self.tuned: list[Normal] = []
         self._fitted_to: list[float] = []
-        self.looks: list[tuple[int, Weighed, Pooled]] = []
+        self._latest: tuple[int, Weighed, Pooled] | None = None
 
     def add(self, outcome: Outcome) -> None:
         """Take the next outcome, in ticket order."""
@@ -96,22 +92,18 @@ class Weighing:
         assert self._gathered is not None
         return self._gathered
 
-    def look(self) -> tuple[int, Weighed, Pooled]:
+    def _look(self) -> tuple[Weighed, Pooled]:
         """Look at everything told so far; the look is kept until more is told."""
-        told = self.told
-        if not self.looks or self.looks[-1][0] < told:
-            if self.looks:  # only the answer of an old look is still needed
-                row, weighed, pooled = self.looks[-1]
-                self.looks[-1] = row, weighed._replace(mixed=_NO_DRAWS, left=_NOTHING_LEFT), pooled
+        if self._latest is None or self._latest[0] < self.told:
             weighed = self._weigh(self._seen())
-            self.looks.append((told, weighed, self._pooled(self._seen(), weighed)))
-        return self.looks[-1]
+            self._latest = self.told, weighed, self._pooled(self._seen(), weighed)
+        _, weighed, pooled = self._latest
+        return weighed, pooled
 
     def of_all(self, late: Sequence[Outcome]) -> tuple[Seen, Weighed, Pooled]:
         """Return all draws told so far and those that came early, their weights and the answer."""
         if not late:
-            _, weighed, pooled = self.look()
-            return self._seen(), weighed, pooled
+            return self._seen(), *self._look()
         seen = gathered(late, self._index)
         seen = joined(self._seen(), seen) if self.told else seen
         weighed = self._weigh(seen)
@@ -157,7 +149,7 @@ class Weighing:
 
     def proportions(self, price: Floats | None) -> Floats:
         """Return the proportions of the next round, learned from what the controls leave."""
-        _, weighed, _ = self.look()
+        weighed, _ = self._look()
         H = weighed.mixed.H
         for normal in self.tuned[H.shape[1] - self._fixed :]:
             density = normal.logpdf(self._seen().points.statistic)
@@ -166,13 +158,13 @@ class Weighing:
 
     def known(self) -> float:
         """Return the effective number of draws that a fit would rest on."""
-        size = np.abs(self.look()[1].mixed.y)
+        size = np.abs(self._look()[0].mixed.y)
         squares = float(np.square(size).sum())
         return float(size.sum()) ** 2 / squares if squares > 0 else 0.0
 
     def fit(self) -> None:
         """Fit one more normal proposal to the statistic, weighted by |y|."""
-        _, weighed, _ = self.look()
+        weighed, _ = self._look()
         statistic = self._seen().points.statistic
         if not statistic.shape[1]:
             raise PlanError(
@@ -244,7 +236,3 @@ def _with_few_hits(pooled: Pooled, y: Floats, exponent: int) -> Pooled:
     if few.hits[0] >= FEW_HITS:
         return pooled
     return pooled._replace(mean=plain[0], variance=np.array([y.var(ddof=1) / n]), few=few)
-
-
-_NO_DRAWS: Final = Mixed(np.empty(0), np.empty((0, 0)), 0, np.empty(0))
-_NOTHING_LEFT: Final = Controlled(np.empty(0), np.empty(0))

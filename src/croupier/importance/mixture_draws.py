@@ -11,11 +11,12 @@ import numpy as np
 from croupier.data.draws import Draws, Floats, Outcome
 from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal, Points
+from croupier.tables.rounds import extra_of
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["Proposed", "Seen", "extra_of", "fitted", "gathered", "joined", "tuned_names"]
+__all__ = ["Proposed", "Seen", "fitted", "gathered", "joined", "tuned_names"]
 
 #: A fitted normal is wider than the draws by this factor, so that its tails reach far enough.
 _WIDER: Final = 1.1
@@ -65,13 +66,6 @@ class Seen(NamedTuple):
     points: Points
     own: Ints
     round: Ints
-
-
-def extra_of(outcome: Outcome) -> Mapping[str, Any]:
-    """Return the extra of an outcome: the state of its batch and its points."""
-    (extra,) = outcome.extra["arm"]
-    found: Mapping[str, Any] = extra
-    return found
 
 
 def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:

@@ -20,7 +20,7 @@ from croupier.integration.hidden_tails import Seen, hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.net_errors import NetError, net_error
 from croupier.integration.nets import net_points
-from croupier.integration.race import LEAST
+from croupier.integration.race import LEAST_PLAIN_POINTS
 from croupier.integration.runner import NETS_EACH
 
 CUBE = [(0, 1)] * 3
@@ -361,7 +361,7 @@ def test_a_tail_in_two_dimensions_is_looked_for_before_a_run_stops(seed: int) ->
         rng=seed, progress=False,
     )  # fmt: skip
     assert result.stopped == "tolerance"
-    assert result.arms["identity"].draws >= NETS_EACH * LEAST
+    assert result.arms["identity"].draws >= NETS_EACH * LEAST_PLAIN_POINTS
     assert abs(result.value - math.exp(0.25)) < 3 * result.stderr
 
 
