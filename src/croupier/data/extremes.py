@@ -22,7 +22,7 @@ KEPT_OF_VECTORS: Final = 32
 _KEPT_PER_ARM: Final = 4
 
 #: Used instead of -inf, the log of zero.
-_MOST: Final = float(np.finfo(float).max)
+_LARGEST_FLOAT: Final = float(np.finfo(float).max)
 
 #: Fewer draws than this say nothing about a tail.
 _LEAST_DRAWS: Final = 100
@@ -133,7 +133,7 @@ class Tail:
             return self.shape()
         self._mark_gaps()
         logs = np.concatenate(self._parts)
-        top = np.maximum(logs.max(axis=0), -_MOST)
+        top = np.maximum(logs.max(axis=0), -_LARGEST_FLOAT)
         with np.errstate(under="ignore", over="ignore"):
             shape, _ = self._above(np.exp(logs - top), np.exp(self._high - top))
         return np.asarray(shape)  # the other end is bounded

@@ -13,7 +13,7 @@ import pytest
 import croupier as cr
 from croupier.estimates.intervals import ExpectedEnd
 from croupier.policies.base import group_of
-from croupier.tables.aim import LEAST, Aim
+from croupier.tables.aim import LEAST_STEP, Aim
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -43,7 +43,7 @@ def test_logs_have_the_tolerance_of_the_log() -> None:
 
 
 def test_a_run_that_is_nearly_there_takes_small_steps() -> None:
-    assert Aim(atol=0.1).growth(seen(5.0, 0.1001)) == LEAST
+    assert Aim(atol=0.1).growth(seen(5.0, 0.1001)) == LEAST_STEP
     # It is precise enough, and has not stopped: its error is not known well enough.
     assert Aim(atol=0.1).growth(seen(5.0, 0.05)) == pytest.approx(1 / 32)
 
