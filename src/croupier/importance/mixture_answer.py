@@ -13,7 +13,7 @@ import numpy as np
 
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats, Outcome
-from croupier.data.extremes import Tail, extremes_of
+from croupier.data.extremes import HEAVY, Tail, extremes_of
 from croupier.data.log_scale import log_of
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
@@ -27,10 +27,8 @@ from croupier.importance.points import Normal, Points
 
 __all__ = ["FITTED_TO", "Weighed", "Weighing"]
 
-#: A Pareto shape above 0.5 means an infinite variance. The weights of a good mixture are bounded,
-#: but sometimes they also look like this. Then their variance is well known: df is more than 4 %
-#: of the number of draws.
-_HEAVY: Final = 0.5
+#: The weights of a good mixture are bounded, but sometimes they look as if their variance was
+#: infinite. Then it is well known all the same: df is more than 4 % of the number of draws.
 _UNKNOWN: Final = 0.04
 
 #: If more draws than this share are not zero, the integrand is no rare event.
@@ -219,7 +217,7 @@ class Weighing:
         tail = Tail()
         tail.add(extremes_of(weighed.mixed.y), len(seen.own))
         shape = float(tail.shape()[0])
-        if shape > _HEAVY and pooled.df[0] < _UNKNOWN * len(seen.own):
+        if shape > HEAVY and pooled.df[0] < _UNKNOWN * len(seen.own):
             found.append(
                 f"the variance of the mixture looks infinite (Pareto shape of the extreme draws "
                 f"{shape:.2f}, above 0.5): add a proposal with wider tails"

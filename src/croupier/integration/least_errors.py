@@ -15,17 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.data.extremes import HEAVIEST, HEAVY
 from croupier.integration.equal_nets import error_of_jump, least_of_equal_nets
 from croupier.integration.net_errors import least_of_smooth
 from croupier.integration.outer_cells import error_of_outer_cells
 
-__all__ = ["HEAVY", "RULES", "Evaluated", "least_error"]
-
-#: A Pareto shape of the extreme values above this one means an infinite variance.
-HEAVY: Final = 0.5
-
-#: The mean of a distribution with a larger shape is not known: 1/(1 - k) has no end.
-_HEAVIEST: Final = 0.9
+__all__ = ["RULES", "Evaluated", "least_error"]
 
 #: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
 _UNSEEN_CONSTANT: Final = 1.4
@@ -75,7 +70,7 @@ def _constant(seen: Evaluated) -> Floats:
 
 def _heavy_tail(seen: Evaluated) -> Floats:
     """With a Pareto shape k > 1/2, the part beyond the largest value x is about x/(P (1 - k))."""
-    k = np.minimum(np.where(seen.shape > HEAVY, seen.shape, np.nan), _HEAVIEST)
+    k = np.minimum(np.where(seen.shape > HEAVY, seen.shape, np.nan), HEAVIEST)
     return np.where(np.isnan(k), 0.0, seen.largest / (1 - k)) / seen.points
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from croupier.data.extremes import HEAVY
 from croupier.estimates.combiners import Pooled
-from croupier.integration.least_errors import HEAVY
 from croupier.integration.runner import Runner
 from croupier.integration.standing import Standing
 
