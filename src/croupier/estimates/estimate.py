@@ -103,7 +103,7 @@ class Estimate:
     def ends_at(self, confidence: float) -> Ends:
         """Return the interval at a level, from a standard error or from the bounds of the draws."""
         value, interval = self.scale.value_of(self.pooled.mean), self.interval
-        if (sure := interval.sure_ends(confidence)) is not None:
+        if (sure := interval.ends(confidence)) is not None:
             # An interval that is made longer still holds, and the estimate lies in it.
             low, high = np.minimum(sure[0], value), np.maximum(sure[1], value)
             return Ends.around(value, low, high, interval.name)

@@ -80,7 +80,7 @@ class Guaranteed:
         assert self.bets is not None
         self.bets.add(told)
 
-    def sure_ends(self, confidence: float) -> tuple[Floats, Floats]:
+    def ends(self, confidence: float) -> tuple[Floats, Floats]:
         """Return both ends of the interval, one number per component."""
         if self.bets is None:
             raise PlanError(

@@ -97,7 +97,7 @@ class Interval(Protocol):
     def kept(self) -> Interval:
         """Return the interval as it is now, for a result: later batches do not change it."""
 
-    def sure_ends(self, confidence: float) -> tuple[Floats, Floats] | None:
+    def ends(self, confidence: float) -> tuple[Floats, Floats] | None:
         """Return both ends if they do not rest on a standard error; None if they do."""
 
 
@@ -135,7 +135,7 @@ class SymmetricInterval:
         """Return itself."""
         return self
 
-    def sure_ends(self, confidence: float) -> None:
+    def ends(self, confidence: float) -> None:
         """Return None: the ends follow from a standard error."""
 
 

@@ -2,7 +2,7 @@
 
 Each rule returns a standard error below which the mean of all nets is not believed, one number per
 component. The variance of a runner is at least the square of the largest. `RULES` names them;
-docs/measured/rules.md says what each one prevents, with figures.
+CONTRIBUTING says what each one prevents, with figures.
 """
 
 from __future__ import annotations
