@@ -373,8 +373,11 @@ def test_a_function_that_hardly_varies_claims_no_more_than_its_points_can_know(d
 
 
 def test_a_tighter_tolerance_does_not_give_a_worse_answer() -> None:
-    result = cr.integrate(
-        lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, rtol=1e-8, draws=2**19, rng=7
-    )
-    assert result.stopped == "tolerance"
-    assert abs(result.value - (np.e - 1) ** 2) < 1e-12
+    off = []
+    for rtol in (1e-4, 1e-6):
+        result = cr.integrate(
+            lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, rtol=rtol, draws=2**19, rng=7
+        )
+        assert result.stopped == "tolerance"
+        off.append(abs(result.value - (np.e - 1) ** 2))
+    assert off[1] < off[0] / 10
