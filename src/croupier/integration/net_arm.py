@@ -25,8 +25,7 @@ class Segment:
     """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
 
     `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
-    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit,
-    `checked` whether they are kept for the cubature.
+    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
     """
 
     seed: int
@@ -39,7 +38,6 @@ class Segment:
     count: int
     rest: bool = False
     kept: bool = True
-    checked: bool = False
 
     @property
     def size(self) -> int:
@@ -60,7 +58,6 @@ class Segment:
         return {
             "runner": self.runner, "stage": self.stage, "net": self.net, "nets": self.nets,
             "start": self.start, "rest": self.rest, "kept": self.kept,
-            "checked": self.checked,
         }  # fmt: skip
 
 
@@ -87,7 +84,7 @@ class NetArm:
             "jump": highest_jump(points, columns, moved.jac),
         }
         extra |= failures_in(self.integrand, columns)
-        if state.kept or state.checked:
+        if state.kept:
             at = np.flatnonzero(columns.any(axis=1))
             extra |= {"at": at, "values": columns[at]}
         return Draws(values, None, extra)

@@ -14,10 +14,8 @@ from croupier.errors import PlanError
 from croupier.functions.failures import Bounded, known_range, named_ends
 from croupier.functions.function import Function
 from croupier.functions.programs import Program
-from croupier.integration.checked_cubature import CUBATURE, MOST_AXES
 from croupier.integration.directions import LEAST_DIMENSION
 from croupier.integration.net_arm import NetArm
-from croupier.integration.panel_arm import PanelArm
 from croupier.integration.race import Race
 from croupier.integration.runner import NETS_EACH
 from croupier.results.result import Result
@@ -76,9 +74,8 @@ def integrate(
             must reach it.
 
     Returns:
-        A `Result`. Its rows are the families of nets, and in one and two dimensions a cubature that
-        the nets check. The interval is Student's, from the spread of 4 independent nets and of
-        their halves, quarters and so on, down to 64 parts.
+        A `Result`. Its rows are the families of nets. The interval is Student's, from the spread
+        of 4 independent nets and of their halves, quarters and so on, down to 64 parts.
 
     >>> import numpy as np
     >>> import croupier as cr
@@ -109,8 +106,6 @@ def integrate(
     if domain.dimension >= LEAST_DIMENSION:
         families.append("turned")
     arms = [Arm(NetArm(integrand, domain, name), name) for name in families]
-    if domain.dimension <= MOST_AXES:
-        arms.append(Arm(PanelArm(integrand, domain, CUBATURE), CUBATURE))
     staff = settings.staff(arms)
     rotation = None if domain.rotation is None else domain.rotation.tolist()
     plan = settings.plan(

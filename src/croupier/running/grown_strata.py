@@ -30,7 +30,7 @@ __all__ = ["Cell", "Grown", "grow"]
 
 #: The pilot has at most this share of the draws, and at most so many.
 PILOT: Final = 0.16
-MOST: Final = 20_000
+MOST_PILOT_DRAWS: Final = 20_000
 
 #: There is at most one box for this many pilot draws, and at most so many boxes.
 _PER_BOX: Final = 16
