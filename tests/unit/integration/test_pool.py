@@ -9,10 +9,10 @@ import pytest
 
 import croupier as cr
 from croupier.arms.base import Arm
-from croupier.arms.integrand import Integrand
 from croupier.data.draws import Batch
 from croupier.data.plan import Plan
 from croupier.engines.perform import perform
+from croupier.functions.function import INTEGRAND, Function
 from croupier.integration.changes import Identity, NormalMixture
 from croupier.integration.fits import fit_normal_mixture, tempered
 from croupier.integration.net_arm import NetArm, Segment
@@ -70,7 +70,7 @@ def test_a_tempered_fit_keeps_a_peak_that_is_seen_from_afar_only() -> None:
 def test_what_only_another_family_has_seen_makes_the_error_longer_and_is_said() -> None:
     """The normal family has not seen a second peak; a single point of the plain nets has."""
     runner = Runner(1, "normal", Identity())
-    noise = Integrand(lambda x: np.random.default_rng(7).uniform(0.9, 1.1, len(x)), at_once=True)
+    noise = Function(lambda x: np.random.default_rng(7).uniform(0.9, 1.1, len(x)), "all", INTEGRAND)
     segment = Segment(7, 1, Identity(), (0, 64), 0, 4, 0, 64)
     arm = Arm(NetArm(noise, Axes((Bounds(0.0, 1.0),) * 2), "normal"), "normal")
     runner.add(perform(Plan(("normal",), 7), arm, Batch(0, "normal", 256, 7, 256, segment)))
