@@ -189,6 +189,7 @@ def _searched(model: Model, gradient: Any, around: RunSettings) -> EvidenceResul
         arms,
         staff,
         table=_KIND,
+        versions=tuple([arm.version for arm in arms]),
         log=True,
         settings={
             "dimension": model.dimensions,
