@@ -12,11 +12,12 @@ from croupier.data.draws import Draws, Floats, Outcome
 from croupier.distributions.fit import fit_normal
 from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal, Points
+from croupier.tables.rounds import extra_of
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["Proposed", "Seen", "extra_of", "fitted", "gathered", "joined", "tuned_names"]
+__all__ = ["Proposed", "Seen", "fitted", "gathered", "joined", "tuned_names"]
 
 #: The variance of a fitted normal over that of the draws, so that its tails reach far enough.
 _WIDER: Final = 1.21
@@ -66,13 +67,6 @@ class Seen(NamedTuple):
     points: Points
     own: Ints
     round: Ints
-
-
-def extra_of(outcome: Outcome) -> Mapping[str, Any]:
-    """Return the extra of an outcome: the state of its batch and its points."""
-    (extra,) = outcome.extra["arm"]
-    found: Mapping[str, Any] = extra
-    return found
 
 
 def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
