@@ -253,6 +253,7 @@ def _searched(
         arms,
         staff,
         table=_KIND,
+        versions=tuple([arm.version for arm in arms]),
         log=True,
         settings={
             "dimension": model.dimensions,
