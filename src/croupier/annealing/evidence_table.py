@@ -100,7 +100,9 @@ class EvidenceTable(Rounds):
             self._round = next(self._rounds)
         else:
             found = _gathered(self._buffer)
-            self._round = self._rounds.send(found._replace(**budget))
+            self._round = self._rounds.send(
+                found._replace(left=budget["left"], used=budget["used"], needed=budget["needed"])
+            )
         self._buffer = []
         source = self._round.source
         self._plain = None

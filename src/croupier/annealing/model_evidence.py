@@ -140,6 +140,7 @@ def evidence(
     }  # fmt: skip
     given = {name: value for name, value in ladder.items() if value is not None}
     if temperatures is not None or schedule is not None:
+        _looked_at(log_likelihood, prior, vectorised)  # refuses what is no model
         options = {**given, "gradient": gradient, "vectorised": vectorised}
         return _of_ladder(log_likelihood, prior, around, own, options)
     _refuse(given, own, around)
