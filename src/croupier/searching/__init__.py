@@ -1,0 +1,1 @@
+"""Searching: where a function of a space is large. Every evaluation is asked of a table."""
