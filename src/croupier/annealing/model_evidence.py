@@ -140,7 +140,7 @@ def evidence(
     }  # fmt: skip
     given = {name: value for name, value in ladder.items() if value is not None}
     if temperatures is not None or schedule is not None:
-        _looked_at(log_likelihood, prior, vectorised)  # refuses what is no model
+        _check_prior(model_of(log_likelihood, prior, vectorised=vectorised, name="evidence"))
         options = {**given, "gradient": gradient, "vectorised": vectorised}
         return _of_ladder(log_likelihood, prior, around, own, options)
     _refuse(given, own, around)
@@ -203,6 +203,22 @@ def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> 
         )
 
 
+def _check_prior(model: Model) -> np.random.Generator | None:
+    """Refuse a prior of the user's own that is improper, or whose sample has another density.
+
+    Returns the random numbers for further checks; None for scipy's, which need none.
+    """
+    own = isinstance(model.prior, Pair) or (
+        isinstance(model.prior, Frozen) and not is_scipys(model.prior.distribution)
+    )
+    if not own:
+        return None
+    rng = stream(_SEED, _CHECKS, 1)
+    check_proper(model, rng)
+    check_law(model, rng)
+    return rng
+
+
 def _looked_at(
     log_likelihood: LogLikelihood,
     prior: PriorLike,
@@ -215,14 +231,10 @@ def _looked_at(
     The density of a prior that is known to be `proper` is not checked, and scipy's are.
     """
     model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
-    own = isinstance(model.prior, Pair) or (
-        isinstance(model.prior, Frozen) and not is_scipys(model.prior.distribution)
-    )
-    if own and not proper:
-        rng = stream(_SEED, _CHECKS, 1)
-        check_proper(model, rng)
-        check_law(model, rng)
-        check_mass(model.charted(), rng)
+    if not proper:
+        rng = _check_prior(model)
+        if rng is not None:
+            check_mass(model.charted(), rng)
     points = model.start(stream(_SEED, _CHECKS, 0), _MARKED)
     likelihood = model.likelihood(points)
     return model.marked(points, likelihood)
