@@ -30,7 +30,9 @@ def any_of(*rules: Rule) -> Rule:
     ...         tickets=9,
     ...         seconds=0.1,
     ...         leader="a",
-    ...         look_now=lambda: None,
+    ...         scalar=True,
+    ...         estimate_now=lambda: None,
+    ...         ready_now=lambda seen: False,
     ...     )
     ... )
     'draws'

@@ -3,7 +3,7 @@
 import pytest
 
 import croupier as cr
-from croupier.cli.sections.limit_states import _marginal
+from croupier.cli.sections.over import _marginal
 
 
 def test_an_unknown_parameter_names_the_known_ones_and_no_function_of_scipy():

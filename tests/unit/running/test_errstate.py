@@ -69,6 +69,7 @@ RESULTS = {
 
 
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
+@pytest.mark.filterwarnings("ignore:constrained_layout")  # a bar without an end fills the picture
 @pytest.mark.parametrize("kind", RESULTS)
 def test_a_result_is_read_and_shown_under_errstate_raise(kind, tmp_path):
     result = RESULTS[kind]()

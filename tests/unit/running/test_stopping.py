@@ -22,7 +22,9 @@ from croupier.tables.base import Progress
 
 def seen(value: Any, half_width: Any) -> Any:
     value, half = np.atleast_1d(value), np.atleast_1d(half_width)
-    return SimpleNamespace(value=value, stderr=0.05 + 0 * half, half_width=half, logs=None)
+    return SimpleNamespace(
+        value=value, stderr=np.full(half.shape, 0.05), half_width=half, logs=None
+    )
 
 
 def progress_of(
