@@ -7,35 +7,30 @@ does not depend on the width, on the workers or on the order of arrival.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from croupier.data.draws import Batch, Floats, Outcome
-from croupier.data.history import Curve
+from croupier.data.draws import Floats, Outcome
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
-from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import Estimate, estimate_of
-from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
-from croupier.importance.mixture_draws import extra_of
+from croupier.estimates.estimate import Estimate
+from croupier.estimates.intervals import Interval, ManyLooks
 from croupier.rare.components import Frozen, dealt, plain
 from croupier.rare.control import control_of
 from croupier.rare.epoch_answer import Epoch, unknown
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
 from croupier.rare.rounds import Round, bound_by_default, events_of, failures, gathered
 from croupier.rare.search import Search
-from croupier.results.make_result import result_of, untested
+from croupier.results.result import Result
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
-from croupier.tables.base import Look, Progress, kind_of
-from croupier.tables.books import Books
-from croupier.tables.tickets import Tickets
+from croupier.tables.rounds import Answer, Piece, Rounds, extra_of, pieces
 
 __all__ = ["PHASES", "RareTable", "loss"]
 
@@ -44,7 +39,6 @@ PHASES: Final = ("search", "estimate")
 
 #: A round has this many batches, for up to so many workers.
 _PIECES: Final = 16
-_LARGEST: Final = 10_000
 
 #: An estimate begins with 200 draws and grows by a quarter.
 _BEGIN: Final = 200
@@ -62,7 +56,7 @@ _SURPRISE: Final = 0.25
 _CONTROLS: Final = 1_000_000
 
 
-class RareTable:
+class RareTable(Rounds):
     """Searches where a limit state is below 0, and estimates the probability of this.
 
     The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``, and
@@ -70,89 +64,50 @@ class RareTable:
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
-        self.plan = plan
-        self.interval: Interval = FixedSize() if interval is None else interval
+        super().__init__(plan, interval)
         settings = plan.settings
         self._d, self._m = int(settings["dimension"]), int(settings["states"])
-        self.tickets = Tickets(plan.width)
         self.aim = Aim(components=bound_by_default(self._events))
         starts = settings.get("starts")
         known = None if starts is None else np.array(starts, float)
         gradient = bool(settings.get("gradient"))
         self._search = Search(self._d, self._m, plan.seed, known, gradient=gradient)
-        self._books = Books(plan)
-        self._number, self._epoch = -1, 0
+        self._epoch = 0
         self._round = Round("search", 0)
         self._own: NDArray[np.int64] = np.empty(0, np.int64)
         self._plain: dict[str, Any] | None = None
-        self._position = 0
-        self._buffer: list[dict[str, Any]] = []
+        self._buffer: list[Mapping[str, Any]] = []
         self._estimate: Epoch | None = None
         self._rough = np.zeros(self._events)
         self._fitted_to = self._forgotten = 0
         self._stopped = self._surprised = False
         self._failing: list[tuple[Floats, Floats]] = []
-        self._looks: list[tuple[int, Pooled]] = []
 
     @property
     def _events(self) -> int:
         return self._m + 2 * (self._m > 1)
 
-    # -- ask
-
-    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch; None if a round must be told first, or if nothing is left."""
-        self.tickets.check_room()
-        if self._position == self._round.size and (
-            self.tickets.waiting or not self._plan_round(draws_left, cost_left)
-        ):
-            return None
-        size = min(self._piece, self._round.size - self._position)
-        if draws_left is not None:
-            size = min(size, self.tickets.draws_left(draws_left))
-        if cost_left is not None and self.tickets.asked:
-            price = self._price()
-            left = self.tickets.cost_left(cost_left, lambda _: price)
-            size = min(size, int(left / price + 0.5) if price > 0 else size) if left > 0 else 0
-        return self._put_out(size) if size > 0 else None
-
-    @property
-    def _piece(self) -> int:
-        return min(max(1, math.ceil(self._round.size / _PIECES)), _LARGEST)
-
-    def _price(self) -> float:
-        ledger = self._books.ledger
-        return float(ledger.spent / ledger.draws) if ledger.draws else 0.0
-
-    def _put_out(self, size: int) -> Batch:
-        part = slice(self._position, self._position + size)
+    def state_of(self, piece: Piece) -> dict[str, Any]:
+        """Return what the limit state is evaluated at, and what the round needs to begin again."""
+        part = slice(piece.start, piece.start + piece.size)
         points = self._round.points
-        state = {
-            "round": self._number,
+        return {
+            "round": self.round,
             "phase": self._round.phase,
             "planned": self._round.size,
             "epoch": self._epoch,
             "stopped": self._stopped,
-            "first": self._position == 0,
+            "first": piece.start == 0,
             "own": tuple(self._own[part].tolist()),
             "mixture": self._plain,
             "points": None if points is None else points[part].tolist(),
         }
-        self._position += size
-        name = PHASES[self._round.phase == "estimate"]
-        ticket = self.tickets.asked
-        return self.tickets.put_out(Batch(ticket, name, size, self.plan.seed, _LARGEST, state))
 
     # -- rounds
 
-    def _plan_round(self, draws_left: int | None, cost_left: float | None) -> bool:
-        """Plan the next round from everything told so far; False if no budget is left for it."""
-        t = int(self._books.ledger.draws)
-        left = math.inf if draws_left is None else float(draws_left)
-        if cost_left is not None and t:
-            left = min(left, cost_left / self._price())
-        if left < 0.5:
-            return False
+    def plan_round(self, left: float) -> list[Piece]:
+        """Plan the next round from everything told so far."""
+        t = int(self.books.ledger.draws)
         if not t and left < 2 * self._search.least_calls:
             self._search.stop()  # half of the budget does not pay for a search
             self._stopped = True
@@ -162,8 +117,7 @@ class RareTable:
                 self._search.stop()
                 self._stopped = True
             elif (found := self._search.next()) is not None:
-                self._begin(found)
-                return True
+                return self._pieces(found)
         if self._estimate is None:
             self._new_epoch()
         elif self._worth_an_epoch(left):
@@ -173,14 +127,11 @@ class RareTable:
             self._new_epoch(rival)
         assert self._estimate is not None
         size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
-        self._begin(Round("estimate", size, self._estimate.mixture))
-        return True
+        return self._pieces(Round("estimate", size, self._estimate.mixture))
 
-    def _begin(self, planned: Round, mixture: Frozen | None = None) -> None:
-        if mixture is not None:
-            planned = planned._replace(mixture=mixture)
-        self._number += 1
-        self._round, self._position, self._buffer = planned, 0, []
+    def _pieces(self, planned: Round) -> list[Piece]:
+        """Begin a round: deal its draws to the components of its mixture, and cut it."""
+        self._round, self._buffer = planned, []
         if planned.mixture is None:
             self._own, self._plain = np.zeros(planned.size, np.int64), None
         else:
@@ -189,11 +140,16 @@ class RareTable:
                 before = self._estimate.counts
             self._own = dealt(planned.mixture.shares, planned.size, before)
             self._plain = planned.mixture.lists()
+        name = PHASES[planned.phase == "estimate"]
+        each = min(max(1, math.ceil(planned.size / _PIECES)), self.most_in_a_call)
+        return pieces(name, planned.size, each)
 
     def _size(self, n: int) -> int:
         if not n:
             return _BEGIN
-        growth = min(_STEP, self.aim.growth(self._seen())) if self.aim.given else _STEP
+        growth = (
+            min(_STEP, self.aim.growth(self.estimate(self.seen()))) if self.aim.given else _STEP
+        )
         return max(10, int(growth * n))
 
     def _new_epoch(self, mixture: Frozen | None = None) -> None:
@@ -221,7 +177,7 @@ class RareTable:
         """Return how many draws an epoch of this mixture needs, by prediction."""
         assert self._estimate is not None
         aim = self.aim if self.aim.given else replace(self.aim, rtol=_USUAL)
-        return len(self._estimate) * (1 + max(aim.growth(self._seen()), 0.0))
+        return len(self._estimate) * (1 + max(aim.growth(self.estimate(self.seen())), 0.0))
 
     def _plain_is_better(self, left: float) -> bool:
         """Tell whether plain draws from now on would have the smaller error at the end."""
@@ -241,16 +197,12 @@ class RareTable:
 
     # -- tell
 
-    def tell(self, outcome: Outcome) -> None:
-        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
-        self.tickets.arrive(outcome)
-        for told in self.tickets.in_order():
-            self._books.add(told)
-            self._buffer.append(dict(extra_of(told)))
-        if self._position == self._round.size and not self.tickets.waiting and self._buffer:
-            self._end_round()
+    def add(self, outcome: Outcome) -> None:
+        """Keep the points of the next outcome until its round is complete."""
+        self._buffer.append(extra_of(outcome))
 
-    def _end_round(self) -> None:
+    def end_round(self) -> None:
+        """Give a round to the search, or add it to the estimate."""
         x, g, own = gathered(self._buffer)
         self._failing.append(failures(self._buffer))
         slopes = [extra["slope"] for extra in self._buffer if "slope" in extra]
@@ -262,20 +214,11 @@ class RareTable:
             return
         assert self._estimate is not None
         self._estimate.add(x, events_of(g), own)
-        self._looks.append((self.tickets.told, self._estimate.answer().pooled))
+        self.look(Answer(self._estimate.answer().pooled))
 
-    def ask_again(self, outcome: Outcome) -> Batch | None:
-        """Return the batch of a stored outcome; None before its round has started."""
-        self.tickets.check_next(outcome, self._books.index)
-        extra = extra_of(outcome)
-        if extra["round"] > self._number:
-            if self.tickets.waiting:
-                return None
-            self._begin_again(extra)
-        return self._put_out(outcome.size)
-
-    def _begin_again(self, extra: Any) -> None:
+    def plan_again(self, outcome: Outcome) -> list[Piece]:
         """Begin the round of a stored outcome: with its mixture, to the last bit."""
+        extra = extra_of(outcome)
         mixture = Frozen.of(extra["mixture"]) if "mixture" in extra else None
         if extra["phase"] != "estimate":
             found = self._search.next()
@@ -284,8 +227,8 @@ class RareTable:
                     f"round {extra['round']} of the store is a {extra['phase']}, but its draws "
                     "lead to another one: was the store made by another version of croupier?"
                 )
-            self._begin(found._replace(size=int(extra["planned"])), mixture)
-            return
+            found = found._replace(size=int(extra["planned"]))
+            return self._pieces(found if mixture is None else found._replace(mixture=mixture))
         if not self._search.finished:
             self._stopped = bool(extra["stopped"])
             if self._stopped or self._search.next() is not None:
@@ -297,28 +240,17 @@ class RareTable:
             self._learn_from_epoch()
             self._new_epoch(mixture)
         assert self._estimate is not None
-        self._begin(Round("estimate", int(extra["planned"]), self._estimate.mixture))
+        return self._pieces(Round("estimate", int(extra["planned"]), self._estimate.mixture))
 
     # -- what is known
 
-    def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; its estimate is the one at the end of the last round."""
-        told = self.tickets.told
-        ended = not self._buffer
-
-        def look() -> Look:
-            if not told:
-                raise PlanError("nothing has been told yet: there is no estimate")
-            seen = self._seen()
-            epoch = self._estimate if ended else None
-            ready = epoch is not None and (
-                self.interval.ready(self.aim.known(seen.pooled))
-                or epoch.known_enough(self.aim)
-                or self._far_enough(seen)
-            )
-            return Look.of(seen, ready=ready, scalar=self._m == 1)
-
-        return self._books.progress(told, seconds, look)
+    def ready(self, seen: Estimate) -> bool:
+        """Tell whether an estimate is known well enough for a tolerance to stop the run."""
+        return self._estimate is not None and (
+            self.interval.ready(self.aim.known(seen.pooled))
+            or self._estimate.known_enough(self.aim)
+            or self._far_enough(seen)
+        )
 
     def _far_enough(self, seen: Estimate) -> bool:
         """Tell whether a run is so precise that an error which is known poorly does not matter."""
@@ -328,8 +260,9 @@ class RareTable:
         excess = doubt * seen.half_width - self.aim.wanted(seen.value)
         return bool((self.aim.bound(excess) <= 0).all())
 
-    def _seen(self) -> Estimate:
-        return self._as_estimate(self._pooled([]))
+    def seen(self) -> Answer:
+        """Return the answer at the end of the last round."""
+        return Answer(self._pooled(self._estimate))
 
     def _with(self, extras: Sequence[Any]) -> Epoch | None:
         """Return the epoch with the draws of a round that is not complete."""
@@ -343,48 +276,22 @@ class RareTable:
         epoch.add(x, events_of(g), own)
         return epoch
 
-    def _pooled(self, extras: Sequence[Any]) -> Pooled:
-        epoch = self._with(extras)
+    def _pooled(self, epoch: Epoch | None) -> Pooled:
         if epoch is not None and len(epoch):
             return epoch.answer().pooled
-        return unknown(self._rough, float(self._books.ledger.draws))
+        return unknown(self._rough, float(self.books.ledger.draws))
 
-    def _as_estimate(self, pooled: Pooled) -> Estimate:
-        e = len(pooled.mean)
-        scale = Scale(np.zeros(e), np.zeros(e, np.int64))
-        return estimate_of(self.plan, scale, pooled, self.interval)
-
-    def result(self) -> ProbabilityResult:
-        """Return the result from everything told so far."""
-        early = self.tickets.early
-        ledger, history = self._books.with_early(early)
-        extras = [*self._buffer, *(dict(extra_of(outcome)) for outcome in early)]
-        epoch = self._with(extras)
-        seen = self._as_estimate(self._pooled(extras))
-        history.looks = self._curve(len(history), seen)
-        failing = [*self._failing, failures(extras)]
+    def answer(self, early: Sequence[Outcome]) -> Answer:
+        """Return the answer from everything told so far, and what the search has found."""
+        extras = [*self._buffer, *map(extra_of, early)]
+        epoch, failing = self._with(extras), [*self._failing, failures(extras)]
         evidence = Evidence(self._search, epoch, self._epoch, self._stopped, failing, self.aim)
-        made = result_of(
-            self.plan,
-            ledger,
-            seen,
-            history,
-            warnings=[*warnings_of(evidence), *self.tickets.missing()],
-            agreement=untested(self._events),
-            loss=loss,
-            meaning=kind_of(self.plan.table).rows,
-        )
-        return ProbabilityResult.detailed(made, details_of(evidence, seen, self.plan.components))
 
-    def _curve(self, rows: int, seen: Estimate) -> Curve:
-        """Return the estimates at the ends of the rounds of the estimate, and the last one."""
-        looks = [(told, self._as_estimate(pooled)) for told, pooled in self._looks if told < rows]
-        looks.append((rows, seen))
-        values = np.array([each.value for _, each in looks])
-        halves = np.array([each.half_width for _, each in looks])
-        if self._m == 1:
-            values, halves = values[:, 0], halves[:, 0]
-        return Curve(np.array([told - 1 for told, _ in looks]), values, halves)
+        def finish(result: Result, seen: Estimate) -> ProbabilityResult:
+            details = details_of(evidence, seen, self.plan.components)
+            return ProbabilityResult.detailed(result, details)
+
+        return Answer(self._pooled(epoch), warnings=warnings_of(evidence), finish=finish)
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
