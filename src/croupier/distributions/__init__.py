@@ -1,0 +1,1 @@
+"""Distributions: normal and Student mixtures, their fit, weights of draws, and moves of chains."""
