@@ -9,20 +9,20 @@ unbiased.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FewHits
-from croupier.rare.components import Frozen, scouts
+from croupier.rare.components import Frozen
 from croupier.rare.learning import Doubt, Population
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import Surrogate
 
-__all__ = ["Answered", "Correction", "Stage"]
+__all__ = ["SCOUTING", "Correction", "Forecast", "Stage", "forecast_of", "stage_of"]
 
 #: The points of an epoch that need no call: at least, for each call, and at most.
 _LEAST_POINTS: Final = 5_000
@@ -34,6 +34,9 @@ _MOST_POINTS: Final = 200_000
 _SHARES: Final = (0.60, 0.12, 0.13, 0.15)
 _SURE_SHARES: Final = (0.21, 0.4125, 0.1775, 0.20)
 _SURE: Final = 0.4
+
+#: At least this share of the fresh calls are at points that the scouts would draw.
+SCOUTING: Final = 0.15
 _THREEFOLD: Final = 3.0
 
 #: An error below this many effective hits is a gamma interval: always.
@@ -47,7 +50,8 @@ class Stage(NamedTuple):
     """What is fixed before the calls of an epoch.
 
     `points` (n, d) have the weights w and the chances m. `mean` is M, `free` its variance,
-    `model` the variance of w (I - m) by the surrogate, `weight` the epoch's share.
+    `model` the variance of w (I - m) by the surrogate, `most` the largest weight that a point can
+    have, `weight` the epoch's share, `explains` the part of M that each fitted component has.
     """
 
     points: Floats
@@ -56,7 +60,19 @@ class Stage(NamedTuple):
     mean: float
     free: float
     model: float
+    most: float
     weight: float
+    explains: Floats
+
+    @property
+    def size(self) -> int:
+        """How many calls were planned."""
+        return len(self.points)
+
+    def terms(self, part: slice) -> tuple[Floats, Floats]:
+        """Return a and b of some calls: each is worth a + b I to the estimate."""
+        w = self.weights[part]
+        return self.mean - w * self.chances[part], w
 
 
 class Forecast(NamedTuple):
@@ -88,6 +104,7 @@ class Answered(NamedTuple):
     model: float
     free: float
     room: float
+    most: float
 
     @property
     def variance(self) -> float:
@@ -146,8 +163,19 @@ def stage_of(
         float(terms.mean()),
         float(terms.var()) / size,
         float((W**2 * m * (1 - m) / q).sum()),
+        float((W / q).max()),
         weight,
+        _explained(mixture, population.points, terms),
     )
+
+
+def _explained(mixture: Frozen, points: Floats, terms: Floats) -> Floats:
+    """Return the share of each fitted component in the sum of terms (N,) at points."""
+    K = mixture.modes
+    if not K or not terms.sum() > 0:
+        return np.zeros(K)
+    own = mixture.densities(points)[:, :K].argmax(axis=1)
+    return np.bincount(own, weights=terms, minlength=K) / terms.sum()
 
 
 def forecast_of(
@@ -175,39 +203,71 @@ def _chances(surrogate: Surrogate, points: Floats) -> tuple[Floats, Floats]:
     return np.asarray(ndtr(-h / s)), np.asarray(ndtr(-h / (_THREEFOLD * s)))
 
 
-class Correction:
+class Called(NamedTuple):
+    """The calls of a stage: the weights and chances of the points, and which of them fail."""
+
+    stage: Stage
+    weights: Floats
+    chances: Floats
+    fails: NDArray[np.bool_]
+
+
+class Correction(NamedTuple):
     """The epochs of fresh calls so far, and their answer."""
 
-    def __init__(self) -> None:
-        self.stages: list[Stage] = []
-        self.fails: list[Floats] = []
+    stages: tuple[Called, ...] = ()
 
     def __len__(self) -> int:
-        return sum(len(each) for each in self.fails)
+        return sum(len(each.fails) for each in self.stages)
 
-    def add(self, stage: Stage, fails: Floats) -> None:
-        """Take the calls of a stage; a budget may have cut the last ones."""
-        self.stages.append(stage)
-        self.fails.append(fails)
+    def added(
+        self, stage: Stage, places: NDArray[np.int64], fails: NDArray[np.bool_]
+    ) -> Correction:
+        """Return the correction with the calls at some places of a stage."""
+        called = Called(stage, stage.weights[places], stage.chances[places], fails)
+        return Correction((*self.stages, called))
+
+    @property
+    def failures(self) -> int:
+        """How many fresh calls fail."""
+        return sum(int(each.fails.sum()) for each in self.stages)
+
+    @property
+    def surprises(self) -> int:
+        """How many fresh calls had an outcome that the surrogate thought all but impossible."""
+        of_outcome = [np.where(each.fails, each.chances, 1 - each.chances) for each in self.stages]
+        return sum(int((chance < _SURPRISE).sum()) for chance in of_outcome)
 
     def answer(self) -> Answered:
         """Return the estimate and the parts of its variance."""
-        total = sum(s.weight * len(f) / len(s.points) for s, f in self._pairs())
-        mean = fresh = model = free = 0.0
+        shares = [each.stage.weight * len(each.fails) / each.stage.size for each in self.stages]
+        mean = fresh = model = free = most = 0.0
         rooms: list[Floats] = []
-        for stage, fails in self._pairs():
-            n = len(fails)
-            a = stage.weight * n / len(stage.points) / total
-            w, m = stage.weights[:n], stage.chances[:n]
+        for share, (stage, w, m, fails) in zip(shares, self.stages, strict=True):
+            n, a = len(fails), share / sum(shares)
             u = w * (fails - m)
             mean += a * (stage.mean + float(u.mean()))
             fresh += (a / n) ** 2 * float(u @ u)
             model += a**2 / n * stage.model
             free += a**2 * stage.free
-            rooms.append((a / n * w)[(m > 0.5) | (fails > 0)])
+            most = max(most, a / n * stage.most)
+            rooms.append((a / n * w)[(m > 0.5) | fails])
         failing = np.concatenate(rooms)
         room = float(failing.mean()) if len(failing) else 0.0
-        return Answered(mean, fresh, model, free, room)
+        return Answered(mean, fresh, model, free, room, most)
 
-    def _pairs(self) -> list[tuple[Stage, Floats]]:
-        return [(s, f) for s, f in zip(self.stages, self.fails, strict=True) if len(f)]
+    def pooled(self) -> Pooled:
+        """Return the estimate with the variance and the interval of weighted counts.
+
+        If no fresh call failed, or the estimate is not above 0, the interval begins at 0.
+        """
+        found, one = self.answer(), np.ones(1)
+        variance, n = np.array([found.variance]), float(len(self))
+        mean = np.array([min(max(found.mean, 0.0), 1.0)])
+        few = FewHits(mean, variance, 0.0 * one, one, below=_ALWAYS)
+        if not self.failures:
+            few = few._replace(mean=0.0 * one, largest=np.array([found.most]))
+        elif not found.mean > 0:
+            few = few._replace(mean=0.0 * one, largest=np.sqrt(variance))
+        weights = np.array([[0.0], [1.0]])
+        return Pooled(mean, variance, np.array([n]), variance > 0, weights, n, few=few)

@@ -100,12 +100,13 @@ class Doubt(NamedTuple):
 class Learning:
     """What was evaluated, x (n, d) and g (n,), and where the next calls should be.
 
-    The first calls are draws of the normal distribution and Sobol points of wider ones. Everything
-    depends on the points, their values and the seed only.
+    The first calls are draws of the normal distribution, points `starts` (k, d) that one knows, and
+    Sobol points of wider normal distributions. Everything depends on the points, their values and the seed only.
     """
 
-    def __init__(self, d: int, seed: int) -> None:
+    def __init__(self, d: int, seed: int, starts: Floats | None = None) -> None:
         self.d, self.seed = d, seed
+        self._starts = np.empty((0, d)) if starts is None else starts
         self.x, self.g = np.empty((0, d)), np.empty(0)
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of([], d, 0.0)
@@ -120,12 +121,12 @@ class Learning:
     @property
     def first_calls(self) -> int:
         """How many calls come before the process is fitted."""
-        return max(12, 2 * self.d + 6)
+        return max(12, 2 * self.d + 6) + len(self._starts)
 
     @property
     def plain_calls(self) -> int:
         """How many of the first calls are draws of the normal distribution itself."""
-        return self.first_calls // 3
+        return max(12, 2 * self.d + 6) // 3
 
     @property
     def learnable(self) -> bool:
@@ -147,6 +148,15 @@ class Learning:
             self.surrogate = self.surrogate.with_points(x, g)
             self._view = self._view.learned(self.surrogate)
 
+    def keep(self, x: Floats, g: Floats) -> None:
+        """Take fresh calls: the surrogate learns them when it is fitted again."""
+        self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
+
+    def settle(self) -> None:
+        """Fit the process to everything that is known, if it is not."""
+        if self._fitted_at < len(self.x):
+            self.refit()
+
     def first(self) -> Floats:
         """Return the first points of a design: wide ones after draws of the normal distribution."""
         from scipy.special import ndtri
@@ -155,10 +165,11 @@ class Learning:
         rng = self._rng()
         if not len(self.x):
             return rng.standard_normal((self.plain_calls, self.d))
-        n = self.first_calls - self.plain_calls
+        n = self.first_calls - self.plain_calls - len(self._starts)
         cube = Sobol(self.d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n]
         widths = np.resize(scout_widths(self.d)[1:], n)
-        return np.asarray(ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None])
+        wide = ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None]
+        return np.concatenate((self._starts, wide))
 
     def _rng(self) -> np.random.Generator:
         self._steps += 1
