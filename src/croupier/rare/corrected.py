@@ -256,16 +256,16 @@ class Correction(NamedTuple):
         room = float(failing.mean()) if len(failing) else 0.0
         return Answered(mean, fresh, model, free, room, most)
 
-    def pooled(self) -> Pooled:
+    def pooled(self, *, failed: bool) -> Pooled:
         """Return the estimate with the variance and the interval of weighted counts.
 
-        If no fresh call failed, or the estimate is not above 0, the interval begins at 0.
+        The interval begins at 0 if the estimate is not above 0, or if nothing has ever `failed`.
         """
         found, one = self.answer(), np.ones(1)
         variance, n = np.array([found.variance]), float(len(self))
         mean = np.array([min(max(found.mean, 0.0), 1.0)])
         few = FewHits(mean, variance, 0.0 * one, one, below=_ALWAYS)
-        if not self.failures:
+        if not failed:
             few = few._replace(mean=0.0 * one, largest=np.array([found.most]))
         elif not found.mean > 0:
             few = few._replace(mean=0.0 * one, largest=np.sqrt(variance))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.estimates.combiners import Pooled
 from croupier.rare.corrected import Correction, Forecast, Stage, forecast_of, stage_of
 from croupier.rare.learning import LEARNED_UP_TO, MOST_LEARNED, Learning
 from croupier.rare.rounds import Round
@@ -36,7 +37,8 @@ _USUAL: Final = 200
 #: A search by mixtures takes about so many calls. Then one call leaves an error of about the value.
 _SEARCH_CALLS: Final = 1000
 
-#: So many failing fresh calls must be expected: fewer say less than plain draws.
+#: If learning has seen no failure, so many failing fresh calls must be expected: fewer say less
+#: than plain draws.
 _FEWEST_FAILING: Final = 3.0
 
 #: The size of a further epoch, relative to all fresh calls at most, and the least.
@@ -137,7 +139,8 @@ class LearnedPhase:
         self.forecast = found = forecast_of(surrogate, self.learning.mixture, rng)
         M = found.mean
         enough = min(left, 1e9)
-        if not M > 0 or found.failing * enough < _FEWEST_FAILING:
+        hopeless = not self.learning.failures and found.failing * enough < _FEWEST_FAILING
+        if not M > 0 or hopeless:
             return False
         plain = math.sqrt(max(M * (1 - M), M / enough) / (enough + self.learning.plain_calls))
         return found.error(enough) < plain and not self._search_pays(
@@ -210,6 +213,10 @@ class LearnedPhase:
         else:
             self.calls += len(x)
             self.learning.add(x, g)
+
+    def pooled(self, correction: Correction) -> Pooled:
+        """Return the estimate of fresh calls; it is another one if nothing has ever failed."""
+        return correction.pooled(failed=self.learning.failures + correction.failures > 0)
 
     def known_enough(self) -> bool:
         """Tell whether the error is known well enough for a tolerance to stop the run."""

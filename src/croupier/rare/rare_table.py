@@ -247,7 +247,7 @@ class RareTable(Rounds):
             self._learned.add(self._round.phase, x, g[:, 0], own)
             self._rough = np.array([self._learned.rough])
             if self._round.phase == "fresh":
-                self.look(Answer(self._learned.correction.pooled()))
+                self.look(Answer(self._learned.pooled(self._learned.correction)))
             return
         if self._round.phase != "estimate":
             slope = np.concatenate(slopes) if slopes else None
@@ -342,8 +342,8 @@ class RareTable(Rounds):
     def _pooled(self, epoch: Epoch | None, correction: Correction | None) -> Pooled:
         if epoch is not None and len(epoch):
             return epoch.answer().pooled
-        if correction is not None and len(correction):
-            return correction.pooled()
+        if self._learned is not None and correction is not None and len(correction):
+            return self._learned.pooled(correction)
         return unknown(self._rough, float(self.books.ledger.draws))
 
     def answer(self, early: Sequence[Outcome]) -> Answer:
