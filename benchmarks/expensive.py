@@ -38,9 +38,7 @@ def one(problem: Problem, calls: int, seed: int) -> dict[str, Any]:
     value = value_of(problem)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cr.CroupierWarning)
-        result = cr.probability(
-            problem.g, problem.over, draws=calls, rng=seed, progress=False
-        )
+        result = cr.probability(problem.g, problem.over, draws=calls, rng=seed, progress=False)
     low, high = result.interval
     known = result.stderr if np.isfinite(result.stderr) else 1.0
     return {

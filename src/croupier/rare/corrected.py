@@ -77,7 +77,8 @@ class Stage(NamedTuple):
 
 class Forecast(NamedTuple):
     """What fresh calls would give: the probability M, the variance of one call, the mean weight of
-    a call that fails, and how many calls of each hundred would fail."""
+    a call that fails, and how many calls of each hundred would fail.
+    """
 
     mean: float
     variance: float
@@ -175,12 +176,10 @@ def _explained(mixture: Frozen, points: Floats, terms: Floats) -> Floats:
     if not K or not terms.sum() > 0:
         return np.zeros(K)
     own = mixture.densities(points)[:, :K].argmax(axis=1)
-    return np.bincount(own, weights=terms, minlength=K) / terms.sum()
+    return np.asarray(np.bincount(own, weights=terms, minlength=K) / terms.sum())
 
 
-def forecast_of(
-    surrogate: Surrogate, mixture: Frozen, rng: np.random.Generator
-) -> Forecast:
+def forecast_of(surrogate: Surrogate, mixture: Frozen, rng: np.random.Generator) -> Forecast:
     """Return what fresh calls would give, by the surrogate."""
     population = Population.drawn(mixture, _LEAST_POINTS, rng)
     m, m3 = _chances(surrogate, population.points)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.rare.corrected import Correction, Forecast, Stage, forecast_of, stage_of
-from croupier.rare.learning import LEARNED_UP_TO, MOST_LEARNED, Learning
+from croupier.rare.learning import MOST_LEARNED, Learning
 from croupier.rare.rounds import Round
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
@@ -56,8 +56,8 @@ _FORECASTS: Final = 4_000_000
 class LearnedPhase:
     """Learning, then epochs of fresh calls. `over` is True when something else has taken over."""
 
-    def __init__(self, d: int, seed: int, width: int, starts: Floats | None = None) -> None:
-        self.learning = Learning(d, seed, starts)
+    def __init__(self, learning: Learning, seed: int, width: int) -> None:
+        self.learning = learning
         self.correction = Correction()
         self.stage: Stage | None = None
         self.over = False
@@ -75,17 +75,11 @@ class LearnedPhase:
         return f"learning, {self.calls} calls of at most {most:.0f}"
 
     @property
-    def plain(self) -> tuple[Floats, Floats]:
-        """The draws of the normal distribution itself among the first calls, and g there."""
-        k = self.learning.plain_calls
-        return self.learning.x[:k], self.learning.g[:k]
-
-    @property
     def rough(self) -> float:
         """The probability by the surrogate, without a known error; at first the share of plain."""
         if self.learning.surrogate is not None:
             return self.learning.known().failing
-        g = self.plain[1]
+        g = self.learning.plain.g
         return float((g < 0).mean()) if len(g) else 0.0
 
     # -- what comes next
@@ -118,7 +112,7 @@ class LearnedPhase:
         if n >= self._most:
             return False
         expected = min(left, self._expected(aim))
-        if n < _LEARNING[0] * min(total, n + expected):
+        if self.learning.informed < _LEARNING[0] * min(total, n + expected):
             return True
         return self.learning.worth_a_call(expected)
 
@@ -195,7 +189,7 @@ class LearnedPhase:
             learning.settle()
             assert learning.surrogate is not None
             rng = stream(self._seed, POLICY, _EPOCH_STREAMS + len(learning))
-            weight = float(size * len(learning))
+            weight = float(size * learning.informed)
             self.stage = stage_of(learning.surrogate, learning.mixture, size, weight, rng)
             return Round(phase, size, points=self.stage.points)
         if len(learning) < learning.first_calls:

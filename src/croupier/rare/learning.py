@@ -32,7 +32,7 @@ from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import Surrogate, View, surrogate_of
 from croupier.seeds import POLICY, stream
 
-__all__ = ["LEARNED_UP_TO", "MOST_LEARNED", "Learning", "Population"]
+__all__ = ["LEARNED_UP_TO", "MOST_LEARNED", "Known", "Learning", "Population"]
 
 #: In more dimensions a few hundred points are too few for a process.
 LEARNED_UP_TO: Final = 10
@@ -90,6 +90,13 @@ class Population:
         return cls(points, np.exp(log_normal(points) - log_q), np.exp(log_r - log_q))
 
 
+class Known(NamedTuple):
+    """Points x (n, d) in normal space and the limit state g (n,) there."""
+
+    x: Floats
+    g: Floats
+
+
 class Doubt(NamedTuple):
     """What a surrogate says: the probability of a failure M, and the doubt S about it."""
 
@@ -101,13 +108,17 @@ class Learning:
     """What was evaluated, x (n, d) and g (n,), and where the next calls should be.
 
     The first calls are draws of the normal distribution, points `starts` (k, d) that one knows, and
-    Sobol points of wider normal distributions. Everything depends on the points, their values and the seed only.
+    Sobol points of wider normal distributions. Points that are `known` from elsewhere are learned,
+    too, and are no calls. Everything depends on the points, their values and the seed only.
     """
 
-    def __init__(self, d: int, seed: int, starts: Floats | None = None) -> None:
+    def __init__(
+        self, d: int, seed: int, starts: Floats | None = None, known: Known | None = None
+    ) -> None:
         self.d, self.seed = d, seed
         self._starts = np.empty((0, d)) if starts is None else starts
-        self.x, self.g = np.empty((0, d)), np.empty(0)
+        self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else known
+        self.x, self.g = self._known
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of([], d, 0.0)
         self.gains: list[float] = []
@@ -116,23 +127,39 @@ class Learning:
         self._view: View | None = None
 
     def __len__(self) -> int:
-        return len(self.x)
+        return len(self.x) - len(self._known.x)
+
+    @property
+    def _design(self) -> int:
+        return max(12, 2 * self.d + 6)
 
     @property
     def first_calls(self) -> int:
-        """How many calls come before the process is fitted."""
-        return max(12, 2 * self.d + 6) + len(self._starts)
+        """How many calls come before the process is fitted: fewer if enough points are known."""
+        enough = len(self._known.x) >= self._design
+        return (self.plain_calls if enough else self._design) + len(self._starts)
 
     @property
     def plain_calls(self) -> int:
         """How many of the first calls are draws of the normal distribution itself."""
-        return max(12, 2 * self.d + 6) // 3
+        return self._design // 3
+
+    @property
+    def plain(self) -> Known:
+        """The draws of the normal distribution itself, and g there."""
+        part = slice(len(self._known.x), len(self._known.x) + self.plain_calls)
+        return Known(self.x[part], self.g[part])
 
     @property
     def learnable(self) -> bool:
         """Whether g is more than a few numbers: then there is something to learn."""
         known = self.g[np.isfinite(self.g)]
         return len(np.unique(known)) > max(2, len(self.g) // 4)
+
+    @property
+    def informed(self) -> int:
+        """How many points the process knows, called or not."""
+        return len(self.x)
 
     @property
     def failures(self) -> int:
@@ -163,9 +190,11 @@ class Learning:
         from scipy.stats.qmc import Sobol
 
         rng = self._rng()
-        if not len(self.x):
+        if not len(self):
             return rng.standard_normal((self.plain_calls, self.d))
         n = self.first_calls - self.plain_calls - len(self._starts)
+        if not n:
+            return self._starts
         cube = Sobol(self.d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n]
         widths = np.resize(scout_widths(self.d)[1:], n)
         wide = ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None]
@@ -218,7 +247,8 @@ class Learning:
         if self.surrogate is None or len(self.x) >= _AGAIN * self._fitted_at:
             self.refit()
         assert self._view is not None
-        view, points = self._view, []
+        points: list[Floats] = []
+        view = self._view
         with one_thread():
             for k in range(q):
                 every = _EXPLORE[self.failures > 0]
@@ -279,11 +309,11 @@ def _mixture(fits: list[tuple[float, Component]], d: int) -> Frozen:
     """Return fitted components, their twins of width 1, and scouts."""
     total = sum(share for share, _ in fits)
     shares = np.array([share / total for share, _ in fits])
-    wide = scouts(d)
-    components = (*(c for _, c in fits), *(Component(c.mean, np.array(1.0)) for _, c in fits), *wide)
-    own = _FITTED * (1 - _TWINS) * shares, _FITTED * _TWINS * shares
+    components, wide = [component for _, component in fits], scouts(d)
+    twins = [Component(each.mean, np.array(1.0)) for each in components]
+    own, twin = _FITTED * (1 - _TWINS) * shares, _FITTED * _TWINS * shares
     rest = np.full(len(wide), (1 - _FITTED) / len(wide))
-    return Frozen(components, np.concatenate((*own, rest)), len(fits))
+    return Frozen((*components, *twins, *wide), np.concatenate((own, twin, rest)), len(fits))
 
 
 def _tempered(log_w: Floats, enough: float) -> float:

@@ -27,7 +27,7 @@ from croupier.rare.corrected import Correction, Stage
 from croupier.rare.epoch_answer import Epoch, unknown
 from croupier.rare.learned_phase import LearnedPhase
 from croupier.rare.learned_result import Found
-from croupier.rare.learning import LEARNED_UP_TO
+from croupier.rare.learning import LEARNED_UP_TO, Known, Learning
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
 from croupier.rare.rounds import Round, bound_by_default, events_of, failures, gathered
 from croupier.rare.search import Search
@@ -70,7 +70,8 @@ class RareTable(Rounds):
     """Searches where a limit state is below 0, and estimates the probability of this.
 
     The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``, and
-    ``"gradient": True`` if the gradient of the limit state is known.
+    ``"gradient": True`` if the gradient of the limit state is known. ``"known"`` are points (k, d)
+    in normal space and the limit state there (k,), if some were evaluated before.
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -82,9 +83,15 @@ class RareTable(Rounds):
         known = None if starts is None else np.array(starts, float)
         gradient = bool(settings.get("gradient"))
         self._search = Search(self._d, self._m, plan.seed, known, gradient=gradient)
+        evaluated = None
+        if "known" in settings:
+            evaluated = Known(*(np.array(column, float) for column in settings["known"]))
         self._learned: LearnedPhase | None = None
         if self._d <= LEARNED_UP_TO and self._m == 1 and not gradient:
-            self._learned = LearnedPhase(self._d, plan.seed, plan.width, known)
+            learning = Learning(self._d, plan.seed, known, evaluated)
+            self._learned = LearnedPhase(learning, plan.seed, plan.width)
+        elif evaluated is not None:
+            self._search.more = evaluated
         self._epoch = 0
         self._round = Round("search", 0)
         self._own: NDArray[np.int64] = np.empty(0, np.int64)
@@ -192,7 +199,7 @@ class RareTable(Rounds):
         self._estimate = Epoch(mixture, self._d, self._events, control)
         self._fitted_to = self._search.failures
         if mixture.plain and self._learned is not None:  # what was drawn like them counts, too
-            x, g = self._learned.plain
+            x, g = self._learned.learning.plain
             self._estimate.add(x, g[:, None], np.zeros(len(x), np.int64))
 
     def _worth_an_epoch(self, left: float) -> bool:
@@ -356,7 +363,7 @@ class RareTable(Rounds):
             assert self._learned is not None
             found = Found(self._learned, correction, failing)
             return Answer(pooled, warnings=found.warnings(), finish=found.finish)
-        learned = 0 if self._learned is None else self._learned.calls + len(self._learned.correction)
+        learned = 0 if self._learned is None else len(self._learned.learning)
         evidence = Evidence(
             self._search, epoch, self._epoch, self._stopped, failing, self.aim, learned
         )

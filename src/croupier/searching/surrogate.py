@@ -97,7 +97,8 @@ class _Matern(NamedTuple):
 
     @classmethod
     def of(cls, logs: Floats) -> _Matern:
-        return cls(*np.exp(logs[:4]).tolist(), np.exp(logs[4:]))
+        linear, square, matern, nugget = np.exp(logs[:4]).tolist()
+        return cls(linear, square, matern, nugget, np.exp(logs[4:]))
 
     def between(self, x: Floats, y: Floats) -> Floats:
         """Return the covariances (n, m) of the function at points (n, d) and (m, d)."""
@@ -167,7 +168,8 @@ class _Posterior:
 class Surrogate:
     """A Gaussian process of values at points x (n, d): its prediction is below 0 where g is.
 
-    `y` are the values on the scale of the `warp`, `logs` are the logs of the hyperparameters, `kappa` corrects the error (see `doubt`).
+    `y` are the values on the scale of the `warp`, `logs` the logs of the hyperparameters; `kappa`
+    corrects the error (see `doubt`).
 
     >>> rng = np.random.default_rng(7)
     >>> x = rng.normal(size=(30, 2))
