@@ -1,6 +1,6 @@
-"""Benchmarks: what croupier costs, how efficient it is, and how honest its intervals are.
+"""Benchmarks: what croupier costs, how efficient it is, how honest its intervals are, and peers.
 
-One way to declare a case (`families.Family`), one way to repeat it (`replicate.replicate`), one
-way to report it (`report`). Every benchmark prints a table, writes a CSV and a picture into
-docs/benchmarks, and can run one case alone: ``python -m benchmarks.efficiency --case normal-16``.
+One runner (`runner`), one format of rows (a CSV file for each table, in docs/benchmarks), one
+writer of pages (`pages`). A module has `BENCHMARKS`, what it measures, and `TABLES`, how the pages
+show it.
 """

@@ -1,4 +1,4 @@
-"""make bench-continuum: what it costs to learn the parameters of an estimator while drawing.
+"""What it costs to learn the parameters of an estimator while drawing.
 
 `I` is what the allocation costs compared with the best point of the box: n divided by
 V* sum n_k/V_k, in cost where draws have costs. The variances of all points are known. `ratio` is
@@ -9,10 +9,9 @@ the paper is played by the continuum and, beside it, by the default policy on th
 
 from __future__ import annotations
 
-import argparse
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -21,7 +20,8 @@ import numpy as np
 from scipy import integrate, stats
 
 import croupier as cr
-from benchmarks import pages, report
+from benchmarks import runner
+from benchmarks.pages import Table
 from croupier.arms.continuum import Continuum
 from croupier.data.draws import Floats
 from paper import Caplet
@@ -248,17 +248,33 @@ def measure(name: str, runs: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--problem", action="append", choices=list(PROBLEMS))
-    options = parser.parse_args()
-    for name in options.problem or PROBLEMS:
-        row = measure(name, options.runs)
-        report.show(name, [row])
-        report.write("continuum", [row], ("problem",))
-    pages.main()
+def _cells(full: bool) -> Iterator[tuple[str, int]]:
+    for name in PROBLEMS:
+        if full or ", hoo" not in name:
+            yield name, 200 if full else 3
 
 
-if __name__ == "__main__":
-    main()
+def _continuum() -> Table:
+    """Return what a continuum costs beside the best point of its box."""
+    rows = [
+        [
+            row["problem"],
+            row["runs"],
+            f"{float(row['I']):.3f} ± {float(row['I_se']):.3f}",
+            f"{float(row['worst']):.2f}",
+            f"{float(row['ratio']):.2f} ± {float(row['ratio_se']):.2f}",
+            f"{float(row['bias']):+.2f}" if row["bias"] else "-",
+            f"{float(row['coverage']):.3f}",
+            row["silent"] or "-",
+            f"{float(row['points']):.0f}",
+        ]
+        for row in runner.read("continuum")
+        if ", hoo" not in row["problem"]
+    ]
+    header = ["problem", "runs", "I", "worst I", "ratio", "bias", "coverage", "silent misses",
+              "points drawn"]  # fmt: skip
+    return header, rows
+
+
+BENCHMARKS = (runner.Benchmark("continuum", ("problem",), _cells, measure),)
+TABLES: dict[str, Callable[[], Table]] = {"continuum": _continuum}

@@ -1,4 +1,4 @@
-"""make bench-efficiency: what is lost compared with the best arm in hindsight.
+"""What is lost compared with the best arm in hindsight.
 
 For every family and budget it measures I, which is about the allocation only (no noise from the
 draws), and the ratio n MSE/V* of the estimate itself with its standard error; 1 is the best arm.
@@ -6,21 +6,20 @@ draws), and the ratio n MSE/V* of the estimate itself with its standard error; 1
 
 from __future__ import annotations
 
-import argparse
 import math
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from benchmarks import pages, report
-from benchmarks.families import FAMILIES, Family
-from benchmarks.replicate import PAPER, Runs, replicate
+from benchmarks import runner
+from benchmarks.families import FAMILIES, PAPER, Family, Runs, replicate
+from benchmarks.pages import Table, with_error
 
 BUDGETS = (1_000, 10_000, 100_000)
 DEFAULT = "variance-thompson"
 RIVALS = ("variance-lcb", "uniform", "explore-then-commit", "greedy", "oracle")
-KEY = ("family", "policy", "budget")
 
 
 def budget_of(family: Family, budget: int) -> dict[str, float]:
@@ -52,10 +51,22 @@ def verdict(family: Family, budget: int, row: dict[str, Any]) -> str:
     return "ok" if efficient and (honest or family.held_out) else "OVER"
 
 
-def bench(family: Family, policy: str, budget: int, runs: int) -> dict[str, Any]:
-    began = time.perf_counter()
+def cells(full: bool) -> Iterator[tuple[str, str, int, int]]:
+    """Yield family, policy, budget and repetitions."""
+    if not full:
+        for policy, runs in ((DEFAULT, 20), ("uniform", 4)):
+            yield from ((name, policy, BUDGETS[1], runs) for name in FAMILIES)
+        return
+    for policy in (DEFAULT, *RIVALS, *PAPER):
+        runs = 4000 if policy == DEFAULT else 40
+        for budget in BUDGETS[1:2] if policy in PAPER else BUDGETS:
+            yield from ((name, policy, budget, runs) for name in FAMILIES)
+
+
+def measure(name: str, policy: str, budget: int, runs: int) -> dict[str, Any]:
+    began, family = time.perf_counter(), FAMILIES[name]
     done = replicate(family, policy, runs, **budget_of(family, budget))
-    row: dict[str, Any] = {"family": family.name, "policy": policy, "budget": budget, "runs": runs}
+    row: dict[str, Any] = {"family": name, "policy": policy, "budget": budget, "runs": runs}
     row |= measures(family, done)
     row["covered_95"], row["covered_99"] = (done.covered(family.mean, k) for k in (0, 1))
     row["verdict"] = verdict(family, budget, row) if policy == DEFAULT else "-"
@@ -63,33 +74,11 @@ def bench(family: Family, policy: str, budget: int, runs: int) -> dict[str, Any]
     return row
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-efficiency", description=__doc__)
-    parser.add_argument("--case", action="append", choices=sorted(FAMILIES), help="one family")
-    parser.add_argument("--policy", action="append", choices=(DEFAULT, *RIVALS, *PAPER))
-    parser.add_argument("--budget", action="append", type=int, choices=BUDGETS)
-    parser.add_argument("--runs", type=int, default=4000, help="repetitions of the default")
-    parser.add_argument("--rival-runs", type=int, default=400, help="repetitions of the others")
-    parser.add_argument("--paper", action="store_true", help="the policies of the paper, at 10^4")
-    options = parser.parse_args()
-    policies = options.policy or (PAPER if options.paper else (DEFAULT, *RIVALS))
-    for policy in policies:
-        runs = options.runs if policy == DEFAULT else options.rival_runs
-        for budget in options.budget or (BUDGETS[1:2] if policy in PAPER else BUDGETS):
-            rows = []
-            for name in options.case or FAMILIES:
-                rows.append(bench(FAMILIES[name], policy, budget, runs))
-                report.write("efficiency", rows[-1:], KEY)
-            report.show(f"{policy} at a budget of {budget:,}", rows)
-    picture()
-    pages.main()
-
-
 def picture() -> None:
     """Draw I of every policy on every family, at every budget."""
     from matplotlib.figure import Figure
 
-    rows = [row for row in report.read("efficiency") if row["policy"] in (DEFAULT, *RIVALS[:-1])]
+    rows = [row for row in runner.read("efficiency") if row["policy"] in (DEFAULT, *RIVALS[:-1])]
     families = [name for name in FAMILIES if any(row["family"] == name for row in rows)]
     policies = [p for p in (DEFAULT, *RIVALS) if any(row["policy"] == p for row in rows)]
     colours = ("#0072B2", "#56B4E9", "#999999", "#E69F00", "#D55E00")
@@ -118,8 +107,64 @@ def picture() -> None:
     figure.legend(
         *fullest.get_legend_handles_labels(), frameon=False, ncols=5, loc="outside lower center"
     )
-    figure.savefig(report.FOLDER / "efficiency.png", dpi=150)
+    figure.savefig(runner.FOLDER / "efficiency.png", dpi=150)
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (
+    runner.Benchmark("efficiency", ("family", "policy", "budget"), cells, measure, picture),
+)
+
+
+# -- tables
+
+
+def _measured() -> list[str]:
+    known = {row["family"] for row in runner.read("efficiency")}
+    return [name for name in FAMILIES if name in known]
+
+
+def _cells(family: str, policy: str, show: Callable[[dict[str, str]], str]) -> list[str]:
+    found = {
+        row["budget"]: show(row)
+        for row in runner.read("efficiency")
+        if row["family"] == family and row["policy"] == policy
+    }
+    return [found.get(str(budget), "-") for budget in BUDGETS]
+
+
+def default(held_out: bool) -> Table:
+    """Return I of the default policy at all budgets, and the ratio at 10^4."""
+    rows = []
+    for name in _measured():
+        if FAMILIES[name].held_out is held_out:
+            share = _cells(name, DEFAULT, lambda row: f"{float(row['I']):.3f}")
+            ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))[1]
+            rows.append([name, *share, ratio])
+    return ["family", *(f"I at {b}" for b in BUDGETS), f"ratio at {BUDGETS[1]}"], rows
+
+
+def rivals() -> Table:
+    """Return I at 10^4 for every policy, and the ratio of the best arm alone."""
+    policies, rows = (DEFAULT, *RIVALS[:-1]), []
+    for name in _measured():
+        shares = [_cells(name, policy, lambda row: _short(row["I"]))[1] for policy in policies]
+        alone = _cells(name, "oracle", lambda row: f"{float(row['ratio']):.2f}")[1]
+        rows.append([name, *shares, alone])
+    return ["family", *policies, "ratio of the best arm alone"], rows
+
+
+def _short(number: str) -> str:
+    """Return three significant digits of a number.
+
+    >>> _short("1.0123"), _short("12.345"), _short("123.4")
+    ('1.01', '12.3', '123')
+    """
+    value = float(number)
+    return f"{value:.2f}" if value < 10 else f"{value:.3g}"
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    "efficiency": lambda: default(held_out=False),
+    "held-out": lambda: default(held_out=True),
+    "rivals": rivals,
+}

@@ -1,4 +1,4 @@
-"""make bench-evidence: CPU time to an error of 0.05 in log Z, compared with other libraries.
+"""The evidence: CPU time to an error of 0.05 in log Z, hard posteriors, and other libraries.
 
 The models are those of the paper's Figure 3 (Bayesian logistic regression on T rows of the Pima
 data, 8 standardised columns, prior N(0, 0.05 I)) and a normal model in 10 dimensions. croupier and
@@ -15,11 +15,12 @@ runs each, so that compiled code is used again and again.
 
 from __future__ import annotations
 
-import argparse
 import os
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import metadata
 from statistics import median
 from typing import Any, NamedTuple
@@ -34,11 +35,19 @@ import scipy.stats as st
 from scipy.special import logsumexp, ndtri
 
 import croupier as cr
-from benchmarks import pages, report
-from benchmarks.rivals import load
+from benchmarks import runner
+from benchmarks.evidence_problems import (
+    PROBLEMS,
+    Problem,
+    student_and_banana,
+    two,
+    two_explanations,
+    two_under_a_normal_prior,
+)
+from benchmarks.pages import Table, columns
+from benchmarks.runner import load
 
 WANTED = 0.05
-KEY = ("model", "library", "setting")
 
 #: The half-width for a standard error of 0.05, if the error is known well.
 RTOL = 1.96 * WANTED
@@ -171,8 +180,8 @@ def of_croupier(model: Model) -> Iterator[Contestant]:
 
 
 def of_blackjax(model: Model) -> Iterator[Contestant]:
-    load("blackjax")
-    load("jax").config.update("jax_enable_x64", True)
+    load("blackjax", "evidence")
+    load("jax", "evidence").config.update("jax_enable_x64", True)
     for particles in PARTICLES:
         for moves in MOVES:
             run, compiling = compiled(model, particles, moves)
@@ -181,7 +190,7 @@ def of_blackjax(model: Model) -> Iterator[Contestant]:
 
 
 def of_blackjax_with_errors(model: Model) -> Iterator[Contestant]:
-    load("jax").config.update("jax_enable_x64", True)
+    load("jax", "evidence").config.update("jax_enable_x64", True)
     for particles in FEWER:
         one, compiling = compiled(model, particles, 1)
 
@@ -245,7 +254,7 @@ def tempered(model: Model, particles: int, moves: int) -> Callable[[int], float]
 
 
 def of_dynesty(model: Model) -> Iterator[Contestant]:
-    dynesty = load("dynesty")
+    dynesty = load("dynesty", "evidence")
 
     for live in LIVE:
 
@@ -284,15 +293,16 @@ def best_of(runs: Iterable[Runs], truth: float) -> Runs:
     return min(runs, key=lambda each: each.to_wanted(truth))
 
 
-def measure(model: Model, libraries: Sequence[str], times: int) -> list[dict[str, Any]]:
+def measure(name: str, times: int) -> list[dict[str, Any]]:
     """Return one row for each library, at its best setting."""
+    (model,) = [model for model in models() if model.name == name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        contestants = [each for library in libraries for each in LIBRARIES[library](model)]
+        contestants = [each for library in LIBRARIES.values() for each in library(model)]
         runs = side_by_side(contestants, times)
     best = {
         library: best_of((one for one in runs if one.contestant.library == library), model.truth)
-        for library in libraries
+        for library in LIBRARIES
     }
     ours = best["croupier"].to_wanted(model.truth)
     return [
@@ -315,20 +325,268 @@ def measure(model: Model, libraries: Sequence[str], times: int) -> list[dict[str
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-evidence", description=__doc__)
-    parser.add_argument("--runs", type=int, default=300, help="repeated runs of a setting")
-    parser.add_argument("--model", help="one of them, by a part of its name")
-    parser.add_argument("--library", action="append", help="compare with this one", choices=RIVALS)
-    options = parser.parse_args()
-    libraries = ["croupier", *(options.library or RIVALS)]
-    for model in models():
-        if options.model is None or options.model in model.name:
-            rows = measure(model, libraries, options.runs)
-            report.write("evidence", rows, KEY[:2])
-            report.show("evidence", rows)
-    pages.main()
+# -- hard posteriors
+
+#: Seconds of CPU time that a run may take.
+LIMIT = 60
+
+#: The half-width of croupier's interval, two standard errors of 0.025, and its evaluations.
+RTOL = 0.05
+EVALUATIONS = 4_000_000
 
 
-if __name__ == "__main__":
-    main()
+class Answer(NamedTuple):
+    """log Z with its claimed error, and whether the library warned."""
+
+    log_z: float
+    error: float
+    warned: bool = False
+
+
+class TooLongError(Exception):
+    """Ends a run that takes longer than its limit."""
+
+
+def answered(
+    problem: Problem, seed: int, cost: float = EVALUATIONS, rtol: float = RTOL
+) -> tuple[Any, float]:
+    """Return what croupier says of a problem, quietly, and the CPU seconds that it took."""
+    cpu = time.process_time()
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        result = cr.evidence(
+            problem.log_likelihood, problem.prior, cost=cost, rtol=rtol, rng=seed,
+            vectorised=True, progress=False,
+        )  # fmt: skip
+    return result, time.process_time() - cpu
+
+
+def by_croupier(problem: Problem, likelihood: Any, seed: int) -> Answer:
+    result, _ = answered(problem._replace(log_likelihood=likelihood), seed)
+    return Answer(result.log_value, result.log_stderr, bool(result.warnings))
+
+
+def _line(law: Any) -> tuple[float, float]:
+    """Return a and b of the parameter a + b v: v is uniform, or standard normal."""
+    if law.dist.name == "uniform":
+        return law.ppf(0.0), law.ppf(1.0) - law.ppf(0.0)
+    return (law.mean(), law.std()) if law.dist.name == "norm" else (0.0, 1.0)
+
+
+def transform(problem: Problem) -> Callable[[Any], Any]:
+    """Return the function from the unit cube to the parameters; points may be (d,) or (m, d)."""
+    kinds = [law.dist.name for law in problem.prior]
+    normal = np.array([kind == "norm" for kind in kinds])
+    others = [i for i, kind in enumerate(kinds) if kind not in ("uniform", "norm")]
+    low, scale = np.array([_line(law) for law in problem.prior]).T
+
+    def to(u: Any) -> Any:  # without the overhead of scipy, which would be most of the time
+        x = low + scale * np.where(normal, ndtri(u), u)
+        for i in others:
+            x[..., i] = problem.prior[i].ppf(u[..., i])
+        return x
+
+    return to
+
+
+def by_dynesty(problem: Problem, likelihood: Any, seed: int) -> Answer:
+    dynesty: Any = load("dynesty", "evidence")
+    sampler = dynesty.NestedSampler(
+        lambda x: float(likelihood(x[None])[0]), transform(problem), len(problem.prior),
+        nlive=500, rstate=np.random.default_rng(seed),
+    )  # fmt: skip
+    sampler.run_nested(print_progress=False)
+    return Answer(float(sampler.results.logz[-1]), float(sampler.results.logzerr[-1]))
+
+
+def by_nautilus(problem: Problem, likelihood: Any, seed: int) -> Answer:
+    nautilus: Any = load("nautilus", "evidence")
+    sampler = nautilus.Sampler(
+        transform(problem), likelihood, len(problem.prior), n_live=2000, vectorized=True, seed=seed,
+        pass_dict=False,
+    )  # fmt: skip
+    sampler.run(verbose=False)
+    return Answer(float(sampler.log_z), float(1 / np.sqrt(sampler.n_eff)))
+
+
+SAMPLERS: dict[str, Callable[[Problem, Any, int], Answer]] = {
+    "croupier": by_croupier,
+    "nautilus": by_nautilus,
+    "dynesty": by_dynesty,
+}
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise an error if the block takes more CPU time."""
+
+    def stop(*_: Any) -> None:
+        raise TooLongError
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def played(name: str, library: str, seed: int) -> dict[str, Any]:
+    """Return the row of one run."""
+    problem, evaluations = PROBLEMS[name](), 0
+
+    def counted(points: Any) -> Any:
+        nonlocal evaluations
+        evaluations += len(points)
+        return problem.log_likelihood(points)
+
+    began, cpu = time.perf_counter(), time.process_time()
+    answer = Answer(np.nan, np.nan)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            with within(LIMIT):
+                answer = SAMPLERS[library](problem, counted, seed)
+        except TooLongError:
+            pass
+        except cr.ArmError as error:  # the limit was reached within an arm
+            if TooLongError.__name__ not in str(error):
+                raise
+    return {
+        "problem": name,
+        "library": library,
+        "seed": seed,
+        "done": int(np.isfinite(answer.log_z)),
+        "error": f"{answer.log_z - problem.truth:.5f}",
+        "claimed": f"{answer.error:.5f}",
+        "warned": int(answer.warned),
+        "evaluations": evaluations,
+        "cpu s": f"{time.process_time() - cpu:.2f}",
+        "s": f"{time.perf_counter() - began:.2f}",
+    }
+
+
+# -- many seeds
+
+#: Each problem with its number of seeds.
+REPLICATED: dict[str, tuple[Callable[[], Problem], int]] = {
+    "two modes .6/.4, d = 8": (lambda: two(8, 0.6, 0.4), 50),
+    "two modes .5/.2, d = 4": (lambda: two(4, 0.5, 0.2), 50),
+    "two modes .8/.4, d = 8": (lambda: two(8, 0.8, 0.4), 50),
+    "two modes 1/.3, d = 8": (lambda: two(8, 1.0, 0.3), 50),
+    "two modes .6/.4, d = 8, normal prior": (lambda: two_under_a_normal_prior(8, 0.6, 0.4), 50),
+    "Student's and a banana, d = 5": (student_and_banana, 20),
+    "two explanations, d = 6": (two_explanations, 20),
+}
+
+
+def repeated(name: str, seed: int) -> dict[str, Any]:
+    """Return the row of one run."""
+    problem = REPLICATED[name][0]()
+    result, cpu = answered(problem, seed)
+    low, high = result.log_interval
+    pilot = result.details["pilot"]
+    return {
+        "problem": name,
+        "seed": seed,
+        "error": f"{result.log_value - problem.truth:.5f}",
+        "claimed": f"{result.log_stderr:.5f}",
+        "covered": int(low <= problem.truth <= high),
+        "warned": int(bool(result.warnings)),
+        "components": pilot.get("modes", 0),
+        "evaluations": int(pilot["evaluations"] + result.cost),
+        "cpu s": f"{cpu:.2f}",
+    }
+
+
+#: What the quick form plays.
+QUICK = ("two modes .5/.2, d = 4", "shells, d = 2", "eight schools")
+
+
+def _runs(full: bool) -> Iterator[tuple[str, str, int]]:
+    for seed in range(10 if full else 1):
+        for library in SAMPLERS:
+            yield from ((name, library, seed) for name in (PROBLEMS if full else QUICK))
+
+
+def _replications(full: bool) -> Iterator[tuple[str, int]]:
+    for name, (_, seeds) in REPLICATED.items():
+        if full or name in QUICK:
+            yield from ((name, seed) for seed in range(seeds if full else 5))
+
+
+BENCHMARKS = (
+    runner.Benchmark(
+        "evidence",
+        ("model",),
+        lambda full: (
+            (model.name, 300 if full else 5) for model in models() if full or "T = 10" in model.name
+        ),
+        measure,
+    ),
+    runner.Benchmark("evidence-runs", ("problem", "library", "seed"), _runs, played),
+    runner.Benchmark("evidence-replications", ("problem", "seed"), _replications, repeated),
+)
+
+
+# -- tables
+
+
+def _missed(row: dict[str, str]) -> bool:
+    """Say whether log Z was off by more than four claimed errors."""
+    return not abs(float(row["error"])) <= 4 * float(row["claimed"])
+
+
+def _rms(rows: list[dict[str, str]], column: str) -> str:
+    return f"{(sum(float(row[column]) ** 2 for row in rows) / len(rows)) ** 0.5:.3g}"
+
+
+def modes() -> Table:
+    """Return the errors of log Z on hard posteriors, for each problem and library."""
+    groups: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for row in runner.read("evidence-runs"):
+        groups.setdefault((row["problem"], row["library"]), []).append(row)
+    problems = list(dict.fromkeys(problem for problem, _ in groups))
+    rows = []
+    for problem, library in sorted(groups, key=lambda group: problems.index(group[0])):
+        runs = groups[problem, library]
+        done = [row for row in runs if row["done"] == "1"]
+        cells = ["-"] * 4
+        if done:
+            missed = [row["warned"] for row in done if _missed(row)]
+            cells = [_rms(done, "error"), _rms(done, "claimed")]
+            cells += [str(len(missed)), str(missed.count("0"))]
+        evaluations, cpu = (
+            sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")
+        )
+        taken = [f"{evaluations:,.0f}", f"{cpu:.1f}"]
+        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells, *taken])
+    header = ["problem", "library", "done", "rmse", "claimed", "missed", "of them silent"]
+    return [*header, "evaluations", "cpu s"], rows
+
+
+def replications() -> Table:
+    """Return how often the intervals of log Z cover, for each problem with many seeds."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in runner.read("evidence-replications"):
+        groups.setdefault(row["problem"], []).append(row)
+    rows = []
+    for problem, runs in groups.items():
+        missed = [row["warned"] for row in runs if _missed(row)]
+        false = sum(row["warned"] == "1" for row in runs if not _missed(row))
+        counts = [sum(int(row["covered"]) for row in runs), len(missed), missed.count("0"), false]
+        taken = [sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")]
+        cells = [_rms(runs, "error"), _rms(runs, "claimed"), f"{taken[0]:,.0f}", f"{taken[1]:.1f}"]
+        rows.append([problem, str(len(runs)), *map(str, counts), *cells])
+    header = ["problem", "runs", "covered", "missed", "of them silent", "right with a warning"]
+    return [*header, "rmse", "claimed", "evaluations", "cpu s"], rows
+
+
+_SPEED = ("model", "library", "version", "setting", "cpu ms a run", "rmse of log Z")
+_SPEED += ("cpu ms to 0.05", "to croupier's", "compiling s", "with compiling, to croupier's")
+TABLES: dict[str, Callable[[], Table]] = {
+    "evidence": columns("evidence", *_SPEED),
+    "evidence-modes": modes,
+    "evidence-replications": replications,
+}

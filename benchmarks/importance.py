@@ -1,4 +1,4 @@
-"""make bench-importance: the mixture of an importance family, compared with its best proposal.
+"""The mixture of an importance family, compared with its best proposal.
 
 For every integral it measures n MSE/V* with its standard error, where 1 is the best proposal by
 itself, and how often the 95 % interval covers. It also runs pypmc's population Monte Carlo with the
@@ -7,7 +7,6 @@ same number of draws.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import math
@@ -16,18 +15,19 @@ import os
 import time
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from benchmarks import pages, report
+from benchmarks import runner
 from benchmarks.integrals import MAKERS, THREE, Integral, Paths
+from benchmarks.pages import Table
+from benchmarks.runner import load
 from croupier.importance import Family
 
 DRAWS = (1_000, 10_000)
-KEY = ("integral", "method", "draws")
 OPTIONS = ("option 0.06", "option 0.07", "option 0.08")
 
 #: Tuned from three proposals, at 1000 draws, against the best of all sixteen.
@@ -73,8 +73,8 @@ def population(case: Integral, draws: int, seed: int, steps: int = 10) -> float:
     points at once; proposals, densities and updates are pypmc's. The weights are those of the
     mixture of all populations, which are pypmc's best.
     """
-    from pypmc.density.mixture import create_gaussian_mixture
-    from pypmc.mix_adapt.pmc import gaussian_pmc
+    create_gaussian_mixture = load("pypmc.density.mixture", "doors").create_gaussian_mixture
+    gaussian_pmc = load("pypmc.mix_adapt.pmc", "doors").gaussian_pmc
 
     assert case.start is not None
     assert case.target is not None
@@ -173,33 +173,72 @@ def takes_part(name: str, method: str, draws: int) -> bool:
     return method != "pypmc" or integral(name).start is not None
 
 
-def runs_of(name: str, method: str, runs: int, rival_runs: int) -> int:
+def runs_of(name: str, method: str) -> int:
     """Return how often a method is repeated: more often if there is a promise for it."""
     promised = method in ("mixture", "tuned from 3") or integral(name).hidden
-    return runs if promised and method != "pypmc" else rival_runs
+    return 2000 if promised and method != "pypmc" else 500
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-importance", description=__doc__)
-    parser.add_argument("--case", action="append", choices=sorted(MAKERS), help="one integral")
-    parser.add_argument("--method", action="append", choices=METHODS)
-    parser.add_argument("--draws", action="append", type=int, choices=DRAWS)
-    parser.add_argument("--runs", type=int, default=2000, help="repetitions of the mixture")
-    parser.add_argument("--rival-runs", type=int, default=500, help="repetitions of the others")
-    parser.add_argument("--processes", type=int, help="by default one for each core")
-    options = parser.parse_args()
-    for draws in options.draws or DRAWS:
-        for method in options.method or METHODS:
-            rows = []
-            for name in options.case or MAKERS:
+def _cells(full: bool) -> Iterator[tuple[str, str, int, int]]:
+    methods = METHODS if full else ("mixture", "pypmc")
+    for draws in DRAWS if full else DRAWS[:1]:
+        for method in methods:
+            for name in MAKERS:
                 if takes_part(name, method, draws):
-                    runs = runs_of(name, method, options.runs, options.rival_runs)
-                    rows.append(measure(name, method, draws, runs, options.processes))
-                    report.write("importance", rows[-1:], KEY)
-            if rows:
-                report.show(f"{method}, {draws:,} draws", rows)
-    pages.main()
+                    yield name, method, draws, runs_of(name, method) if full else 20
 
 
-if __name__ == "__main__":
-    main()
+def _importance() -> Table:
+    """Return n MSE/V* and the coverage of the mixture, and n MSE/V* of the others, by integral."""
+    found = {(r["integral"], r["method"], r["draws"]): r for r in runner.read("importance")}
+    header, rows = ["integral"], []
+    for draws in map(str, DRAWS):
+        header += [f"mixture, {draws}", "covers", f"equal, {draws}", "covers", f"pypmc, {draws}"]
+    for name in dict.fromkeys(name for name, *_ in found):
+        cells = [name]
+        for draws in map(str, DRAWS):
+            for method in ("mixture", "equal proportions", "pypmc"):
+                row = found.get((name, method, draws))
+                cells.append("-" if row is None else _loss(row))
+                if method != "pypmc":
+                    cells.append("-" if row is None else f"{float(row['covered']):.3f}")
+        rows.append(cells)
+    return header, rows
+
+
+def _loss(row: dict[str, str]) -> str:
+    """Return a ratio with its standard error, in a few digits.
+
+    >>> _loss({"ratio": "0.0654", "ratio_se": "0.0021"}), _loss({"ratio": "131", "ratio_se": "27"})
+    ('0.065 ± 0.002', '131 ± 27')
+    """
+    ratio, error = float(row["ratio"]), float(row["ratio_se"])
+    if not 1e-3 < ratio < 1e4:
+        return f"{ratio:.1e}"
+    digits = 3 if ratio < 1 else 2 if ratio < 10 else 0
+    return f"{ratio:.{digits}f} ± {error:.{digits}f}"
+
+
+def _importance_tuned() -> Table:
+    rows = [
+        [
+            row["integral"],
+            row["method"],
+            row["draws"],
+            row["runs"],
+            _loss(row),
+            f"{float(row['covered']):.3f}",
+            f"{float(row['bias']):+.2f} ± {float(row['runs']) ** -0.5:.2f}",
+        ]
+        for row in runner.read("importance")
+        if row["method"].startswith("tuned")
+    ]
+    header = ["integral", "method", "draws", "runs", "n MSE/V*", "covers", "bias/deviation"]
+    return header, rows
+
+
+BENCHMARKS = (runner.Benchmark("importance", ("integral", "method", "draws"), _cells, measure),)
+TABLES: dict[str, Callable[[], Table]] = {
+    "importance": _importance,
+    "importance-tuned": _importance_tuned,
+}

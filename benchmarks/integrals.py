@@ -1,4 +1,4 @@
-"""Integrals with known answers, each with several proposals: what `make bench-importance` plays."""
+"""Integrals with known answers, each with several proposals, for importance families."""
 
 from __future__ import annotations
 

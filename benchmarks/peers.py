@@ -1,4 +1,4 @@
-"""make bench-peers: `cr.integrate` and other libraries, on 51 integrals with known values.
+"""`cr.integrate` and other libraries, on 51 integrals with known values.
 
 Every method runs to a claimed relative error. Evaluations, CPU time, the true error and whether the
 error bar covered are measured; the figures are medians over seeds. A method that has no tolerance
@@ -8,28 +8,33 @@ points of its nets (only the last call counts, as if the user had known).
 
 from __future__ import annotations
 
-import argparse
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterable
-from importlib import import_module
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import croupier as cr
-from benchmarks import pages, peer_picture, report
-from benchmarks.held_out_problems import held_out
-from benchmarks.peer_problems import Problem, problems
-from benchmarks.peer_ratios import HELD_OUT, SEEN, ratios
+from benchmarks import runner
+from benchmarks.integrands import Problem, held_out, problems
+from benchmarks.pages import Table
+from benchmarks.runner import load
 
 #: No method makes more evaluations than this.
 MOST = 2**22
 TOLERANCES = (1e-2, 1e-3, 1e-4)
-KEY = ("problem", "method", "rtol")
-MISSING = """{name} is not installed. `make bench-peers` installs it with croupier into a separate
-virtual environment. To do it by hand:
-    pip install -c constraints.txt -e '.[plot]' -r benchmarks/peers.txt"""
+PEERS = ("CubQMCBayesNetG", "CubQMCSobolG", "qmc_quad", "vegas")
+MARKS = {"first": "o", "later": "s", "held out": "D"}
+
+#: The problems that choices were made on, and those that only judge.
+SEEN = ("first", "later")
+HELD_OUT = ("held out",)
+
+#: What the quick form plays.
+QUICK = ("gaussian 5", "discontinuous 5", "continuous 10", "oscillatory 20", "Asian 16", "call 12")
+PROBLEMS = {problem.name: problem for problem in (*problems(), *held_out())}
 
 
 class Answer(NamedTuple):
@@ -57,14 +62,6 @@ class Counted:
 Method = Callable[[Problem, Counted, float, int], Answer | None]
 
 
-def load(name: str) -> Any:
-    """Import a peer, or raise an error that says how to install it."""
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise SystemExit(MISSING.format(name=error.name)) from None
-
-
 def croupier(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | None:
     result = cr.integrate(
         f, [(0, 1)] * problem.dimension, rtol=rtol, draws=MOST, rng=seed, progress=False
@@ -76,7 +73,7 @@ def croupier(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | N
 
 def vegas(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | None:
     """Train for 10 iterations, then double the evaluations of 10 iterations until it is enough."""
-    library = load("vegas")
+    library = load("vegas", "integrate")
     integrator = library.Integrator([[0, 1]] * problem.dimension, ran_array_generator=_ran(seed))
     g, size = library.lbatchintegrand(f), 1000
     integrator(g, nitn=10, neval=size)
@@ -129,7 +126,7 @@ def qmcpy(name: str, **settings: Any) -> Method:
     """Return a stopping rule of QMCPy as a method."""
 
     def method(problem: Problem, f: Counted, rtol: float, seed: int) -> Answer | None:
-        library = load("qmcpy")
+        library = load("qmcpy", "integrate")
         d = problem.dimension
         if name == "CubMCCLT":
             points = library.IIDStdUniform(d, seed=seed)
@@ -167,13 +164,14 @@ METHODS: dict[str, Method] = {
 }
 
 
-def measure(problem: Problem, name: str, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
+def played(problem: Problem, name: str, rtol: float, seeds: Sequence[int]) -> dict[str, Any]:
     """Return the row of one problem, one method and one tolerance.
 
     A run that does not reach its tolerance counts with the evaluations that it made. `far` are the
     runs whose error is above two half-widths, about four standard errors, without a warning.
     """
     evaluations, seconds, errors, covered, far, reached = [], [], [], 0, 0, 0
+    METHODS[name](PROBLEMS["gaussian 5"], Counted(PROBLEMS["gaussian 5"]), 0.1, 1)  # loads
     for seed in seeds:
         f = Counted(problem)
         began = time.process_time()
@@ -203,34 +201,150 @@ def measure(problem: Problem, name: str, rtol: float, seeds: Iterable[int]) -> d
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--method", action="append", choices=list(METHODS))
-    parser.add_argument("--problem", action="append")
-    parser.add_argument("--rtol", action="append", type=float)
-    parser.add_argument("--group", action="append", choices=("first", "later", "held out"))
-    parser.add_argument("--seeds", type=int, default=5)
-    args = parser.parse_args()
-    every = [*problems(), *held_out()]
-    for name in args.method or METHODS:  # what a first call loads is not timed
-        METHODS[name](every[0], Counted(every[0]), 0.1, 1)
-    for problem in every:
-        if args.problem and problem.name not in args.problem:
-            continue
-        if args.group and problem.group not in args.group:
-            continue
-        for rtol in args.rtol or TOLERANCES:
-            chosen = args.method or list(METHODS)
-            rows = [measure(problem, name, rtol, range(1, args.seeds + 1)) for name in chosen]
-            report.write("peers", rows, KEY)
-            report.show(f"{problem.name}, rtol {rtol:g}", rows)
-    for rtol in TOLERANCES:
-        for groups in (SEEN, HELD_OUT):
-            if table := ratios(report.read("peers"), f"{rtol:g}", groups):
-                report.show(f"croupier relative to each method, {' and '.join(groups)}", table)
-    peer_picture.main()
-    pages.main()
+def measure(problem: str, method: str, rtol: str, seeds: int) -> dict[str, Any]:
+    return played(PROBLEMS[problem], method, float(rtol), range(1, seeds + 1))
 
 
-if __name__ == "__main__":
-    main()
+def _cells(full: bool) -> Iterator[tuple[str, str, str, int]]:
+    chosen = PROBLEMS if full else QUICK
+    for rtol in TOLERANCES if full else TOLERANCES[:1]:
+        for problem in chosen:
+            seeds = {"croupier": 40} if full and rtol == TOLERANCES[0] else {"croupier": 6}
+            yield from ((problem, m, f"{rtol:g}", seeds.get(m, 3) if full else 2) for m in METHODS)
+
+
+# -- the table
+
+
+def ratios(
+    rows: list[dict[str, str]], rtol: str, groups: tuple[str, ...] = SEEN
+) -> list[dict[str, Any]]:
+    """Return croupier's evaluations and CPU time relative to each peer, geometric means.
+
+    Only problems count that both solved: all runs reached the tolerance, and the median of the
+    true errors is at most three times the tolerance. `1 us` is the CPU time if an evaluation took a
+    microsecond more.
+    """
+    rows = [row for row in rows if row["group"] in groups]
+    found = {(row["problem"], row["method"]): row for row in rows if row["rtol"] == rtol}
+    table = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        pairs = [
+            (ours, theirs)
+            for (name, other), theirs in found.items()
+            if other == method
+            and (ours := found.get((name, "croupier"))) is not None
+            and _solved(ours)
+            and _solved(theirs)
+        ]
+        own = [row for (_, other), row in found.items() if other == method]
+        reached = sum(int(row["reached"]) for row in own)
+        if not own:
+            continue
+        table.append(
+            {
+                "method": method,
+                "rtol": rtol,
+                "problems": len(pairs),
+                "solved": f"{reached}/{sum(int(row['runs']) for row in own)}",
+                "evaluations": _mean(pairs, "evaluations"),
+                "CPU time": _mean(pairs, "seconds"),
+                "1 us": _mean(pairs, "seconds", 1e-6),
+                "most": max((float(a["evaluations"]) / float(b["evaluations"]) for a, b in pairs),
+                            default=math.nan),
+                "covered": _held(own),
+            }
+        )  # fmt: skip
+    return table
+
+
+def _held(rows: list[dict[str, str]]) -> float:
+    """Return how often error bars held, every problem with the same weight."""
+    shares = [int(row["covered"]) / int(row["reached"]) for row in rows if int(row["reached"])]
+    return sum(shares) / len(shares) if shares else math.nan
+
+
+def _solved(row: dict[str, str]) -> bool:
+    if row["runs"] != row["reached"]:
+        return False
+    return float(row["true error"]) <= 3 * float(row["rtol"])
+
+
+def _mean(
+    pairs: list[tuple[dict[str, str], dict[str, str]]], column: str, each: float = 0.0
+) -> float:
+    """Return the geometric mean of ratios of a column, plus a time for each evaluation."""
+    if not pairs:
+        return math.nan
+
+    def size(row: dict[str, str]) -> float:
+        return max(float(row[column]) + each * float(row["evaluations"]), 1e-5)
+
+    return math.exp(sum(math.log(size(a) / size(b)) for a, b in pairs) / len(pairs))
+
+
+def table(groups: tuple[str, ...]) -> Table:
+    """Return croupier's evaluations and CPU time relative to every method, by tolerance."""
+    rows = [
+        [
+            row["method"],
+            row["rtol"],
+            str(row["problems"]),
+            row["solved"],
+            *(_two(row[c]) for c in ("evaluations", "most", "CPU time", "1 us", "covered")),
+        ]
+        for rtol in ("0.01", "0.001")
+        for row in ratios(runner.read("peers"), rtol, groups)
+    ]
+    header = ["method", "rtol", "problems", "runs that stopped", "evaluations", "most", "CPU time",
+              "CPU time at 1 µs", "covered"]  # fmt: skip
+    return header, rows
+
+
+def _two(number: float) -> str:
+    return "-" if math.isnan(number) else f"{number:.2f}"
+
+
+def picture() -> None:
+    """Draw croupier's evaluations relative to other methods, problem by problem."""
+    from matplotlib import pyplot
+
+    rows = runner.read("peers")
+    found = {(row["problem"], row["method"], row["rtol"]): row for row in rows}
+    names = {row["problem"]: row["group"] for row in rows}
+    order = sorted(names, key=lambda name: list(MARKS).index(names[name]))
+    figure, panels = pyplot.subplots(1, 2, figsize=(11, 11), sharey=True, layout="constrained")
+    for panel, rtol in zip(panels, ("0.01", "0.001"), strict=True):
+        for k, method in enumerate(PEERS):
+            for name in order:
+                ours, theirs = (found.get((name, one, rtol)) for one in ("croupier", method))
+                if ours is None or theirs is None:
+                    continue
+                solved = all(row["runs"] == row["reached"] for row in (ours, theirs))
+                off = float(theirs["true error"] or "inf") > float(rtol)
+                ratio = float(ours["evaluations"]) / float(theirs["evaluations"])
+                if solved and ratio < 100:  # the others stopped at a wrong value
+                    panel.plot(ratio, order.index(name), MARKS[names[name]], color=f"C{k}",
+                               fillstyle="none" if off else "full", markersize=5)  # fmt: skip
+            panel.plot([], [], "o", color=f"C{k}", label=method if rtol == "0.01" else None)
+        panel.axvline(1, color="black", linewidth=0.8)
+        panel.set_xscale("log")
+        panel.set_xlabel(f"croupier's evaluations / theirs, rtol {rtol}")
+        panel.grid(axis="y", linewidth=0.3)
+    panels[0].set_yticks(range(len(order)), order, fontsize=8)
+    panels[0].set_ylim(len(order) - 0.5, -0.5)
+    figure.legend(fontsize=8, loc="outside lower center", ncols=len(PEERS))
+    figure.suptitle(
+        "Left of 1, croupier needs less. Squares and diamonds: later and held-out problems. Open: "
+        "the median error\nof the other method is above the tolerance. Problems that one of both "
+        "did not solve are missing.", fontsize=9,
+    )  # fmt: skip
+    figure.savefig(runner.FOLDER / "peers.png", dpi=110)
+    pyplot.close(figure)
+
+
+BENCHMARKS = (runner.Benchmark("peers", ("problem", "method", "rtol"), _cells, measure, picture),)
+TABLES: dict[str, Callable[[], Table]] = {
+    "peers": lambda: table(SEEN),
+    "peers-held-out": lambda: table(HELD_OUT),
+}

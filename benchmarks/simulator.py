@@ -1,20 +1,25 @@
-"""make bench-simulator: the cost of a simulated step, also in other libraries and without skipping.
+"""Decisions and simulated steps of croupier, beside other bandit libraries and without skipping.
 
-It measures CPU time of one process, without compilation: the smallest of several rounds in turns.
-The other libraries get a plain loop: choose an arm, take a payoff from a list drawn beforehand,
-learn. croupier is timed as users call it, the whole of `simulate(...)`. A second table compares
-skipping ahead with the plain kernels, over five cells of the paper's Figure 1.
+A decision is the choice among 16 arms and learning one payoff; every library gets its payoffs from
+the same list. croupier updates its ledger when it is first read, so there is a second figure: the
+same loop with one result at its end.
+
+A simulated step is measured in CPU time of one process, without compilation: the smallest of
+several rounds in turns. The other libraries get a plain loop: choose an arm, take a payoff from a
+list drawn beforehand, learn. croupier is timed as users call it, the whole of `simulate(...)`.
+Another table compares skipping ahead with the plain kernels, over five cells of the paper's
+Figure 1.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import itertools
 import math
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import metadata
@@ -23,10 +28,138 @@ from typing import Any, NamedTuple, TypeVar
 
 import numba
 import numpy as np
+import scipy.special
 
 import croupier as cr
-from benchmarks import pages, report
-from benchmarks.rivals import load, smpybandits_policies
+from benchmarks import runner
+from benchmarks.pages import Table, columns, three
+from benchmarks.runner import load
+
+# -- decisions
+
+#: The policy of croupier that plays against the UCB1 of the others, among so many arms.
+POLICY = cr.policies.UCB1(bounds=(0, 1))
+PLAYED = 16
+
+
+class Player(NamedTuple):
+    """Makes a number of decisions, and returns the result of all of them."""
+
+    play: Callable[[int], None]
+    result: Callable[[], object]
+
+
+class Times(NamedTuple):
+    """Seconds per decision: for the loop alone, and with the result at its end."""
+
+    decision: float
+    with_result: float
+
+
+def smpybandits_policies() -> Any:
+    """Return SMPyBandits.Policies, which needs an older scipy and prints a lot."""
+    if not hasattr(scipy.special, "btdtri"):  # the same function has a newer name
+        scipy.special.btdtri = scipy.special.betaincinv
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load("SMPyBandits.Policies", "speed")
+
+
+def payoffs_without_end() -> Iterator[float]:
+    """Return payoffs in [0, 1], without end."""
+    return itertools.cycle(np.random.default_rng(0).random(10_000).tolist())
+
+
+def croupier_player() -> Player:
+    payoffs = payoffs_without_end()
+    table = cr.Allocator([f"arm {k}" for k in range(PLAYED)], policy=POLICY, batch="one", rng=1)
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            batch = table.ask()
+            assert batch is not None
+            table.tell(batch, [next(payoffs)])
+
+    return Player(play, table.result)
+
+
+def smpybandits_player() -> Player:
+    payoffs = payoffs_without_end()
+    policy = smpybandits_policies().UCB(PLAYED)
+    policy.startGame()
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            policy.getReward(policy.choice(), next(payoffs))
+
+    return Player(play, lambda: policy.rewards / policy.pulls)
+
+
+def mabwiser_player() -> Player:
+    payoffs = payoffs_without_end()
+    mab = load("mabwiser.mab", "speed")
+    arms = list(range(PLAYED))
+    policy = mab.MAB(arms, mab.LearningPolicy.UCB1(alpha=1.0))
+    policy.fit(arms, [next(payoffs) for _ in arms])  # it does not play each arm once by itself
+
+    def play(decisions: int) -> None:
+        for _ in range(decisions):
+            policy.partial_fit([policy.predict()], [next(payoffs)])
+
+    return Player(play, policy.predict_expectations)
+
+
+#: The library, what it plays, and how.
+PLAYERS: dict[str, tuple[str, Callable[[], Player]]] = {
+    "croupier": (POLICY.name, croupier_player),
+    "SMPyBandits": ("UCB", smpybandits_player),
+    "mabwiser": ("UCB1", mabwiser_player),
+}
+
+
+def seconds_per_decision(
+    players: dict[str, Player], decisions: int, rounds: int
+) -> dict[str, Times]:
+    """Return the shortest times of each, after a warm-up, measured in turns."""
+    least = dict.fromkeys(players, Times(float("inf"), float("inf")))
+    with np.errstate(all="ignore"):  # SMPyBandits divides by the zero pulls of its first rounds
+        for player in players.values():
+            player.play(decisions)
+            player.result()
+        for _ in range(rounds):
+            for library, (play, result) in players.items():
+                began = time.perf_counter()
+                play(decisions)
+                played = time.perf_counter()
+                result()
+                took = Times(played - began, time.perf_counter() - began)
+                least[library] = Times(*map(min, least[library], took))
+    return {library: Times(*(s / decisions for s in took)) for library, took in least.items()}
+
+
+def decisions(decisions: int, rounds: int) -> list[dict[str, Any]]:
+    """Return a row for each library."""
+    players = {library: build() for library, (_, build) in PLAYERS.items()}
+    least = seconds_per_decision(players, decisions, rounds)
+    ours = least["croupier"]
+    return [
+        {
+            "library": library,
+            "version": metadata.version(library),
+            "policy": PLAYERS[library][0],
+            "arms": PLAYED,
+            "decisions": decisions,
+            "µs a decision": round(1e6 * took.decision, 1),
+            "decisions per second": round(1 / took.decision),
+            "time to croupier's": round(took.decision / ours.decision, 2),
+            "µs with the result": round(1e6 * took.with_result, 1),
+            "with the result, to croupier's": round(took.with_result / ours.with_result, 2),
+        }
+        for library, took in least.items()
+    ]
+
+
+# -- simulated steps
 
 POLICIES = ("ucb1", "ucb-v", "kl-ucb", "thompson")
 ARMS = (2, 16)
@@ -116,7 +249,7 @@ def smpybandits_game(name: str, arms: int) -> Game:
 
 
 def mabwiser_game(name: str, arms: int) -> Game:
-    mab = load("mabwiser.mab")
+    mab = load("mabwiser.mab", "speed")
     thompson = name == "ThompsonSampling"
     rule = mab.LearningPolicy.ThompsonSampling() if thompson else mab.LearningPolicy.UCB1(alpha=1.0)
     policy = mab.MAB(list(range(arms)), rule)
@@ -132,7 +265,7 @@ def mabwiser_game(name: str, arms: int) -> Game:
 
 
 def rovingbandit_game(name: str, arms: int) -> Game:
-    policy = getattr(load("rovingbandit"), name)(arms, seed=0)
+    policy = getattr(load("rovingbandit", "speed"), name)(arms, seed=0)
     paid = endless(payoffs(arms))
 
     def play(steps: int) -> None:
@@ -201,18 +334,17 @@ def least_seconds(
     return least
 
 
-def everybody() -> dict[Case, Timed]:
-    """Return all cases that the first table compares."""
+def everybody(arms: int, policy: str) -> dict[Case, Timed]:
+    """Return croupier and the others with this policy."""
     timed: dict[Case, Timed] = {}
-    for arms, policy in itertools.product(ARMS, POLICIES):
-        for (skip, among, horizon), runs in RUNS.items():
-            if among == arms:
-                case = Case(arms, policy, "croupier", "ahead" if skip else "plain", horizon)
-                timed[case] = simulation(policy, VARIANCES[arms], runs, horizon, skip)
-        for library, (names, _) in RIVALS.items():
-            if policy in names:
-                case = Case(arms, policy, library, names[policy], STEPS)
-                timed[case] = rival(library, policy, arms)
+    for (skip, among, horizon), runs in RUNS.items():
+        if among == arms:
+            case = Case(arms, policy, "croupier", "ahead" if skip else "plain", horizon)
+            timed[case] = simulation(policy, VARIANCES[arms], runs, horizon, skip)
+    for library, (names, _) in RIVALS.items():
+        if policy in names:
+            case = Case(arms, policy, library, names[policy], STEPS)
+            timed[case] = rival(library, policy, arms)
     return timed
 
 
@@ -294,37 +426,85 @@ def mean_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def compare_with_rivals(rounds: int) -> None:
+def beside_others(arms: int, policy: str, rounds: int) -> list[dict[str, Any]]:
+    """Return the rows of one policy and one number of arms."""
     versions = {library: metadata.version(library) for library in ("croupier", *RIVALS)}
-    rows = rival_rows(least_seconds(everybody(), rounds), versions)
-    report.write("simulator-rivals", rows, ("arms", "policy", "library", "plays", "steps"))
-    report.show("simulator-rivals", rows)
+    return rival_rows(least_seconds(everybody(arms, policy), rounds), versions)
 
 
-def compare_with_plain(rounds: int) -> None:
+def beside_plain(policy: str, first: float, extra: float, rounds: int) -> list[dict[str, Any]]:
+    """Return the row of one policy in one cell."""
     timed = {
         (policy, first, extra, skip): simulation(
             policy, (first, first + extra), RUNS_AHEAD[skip], HORIZON, skip
         )
-        for policy, (first, extra), skip in itertools.product(POLICIES, CELLS, (False, True))
+        for skip in (False, True)
     }
-    rows = ahead_rows(least_seconds(timed, rounds))
-    report.write("simulator-ahead", rows, ("policy", "V1", "extra"))
-    report.show("simulator-ahead", rows)
-    report.show("skipping ahead, times as fast", mean_rows(rows))
+    return ahead_rows(least_seconds(timed, rounds))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-simulator", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", choices=("rivals", "ahead"), help="one of the two tables")
-    options = parser.parse_args()
-    if options.only != "ahead":
-        compare_with_rivals(options.rounds)
-    if options.only != "rivals":
-        compare_with_plain(options.rounds)
-    pages.main()
+def _rival_cells(full: bool) -> Iterator[tuple[int, str, int]]:
+    yield from ((a, p, 5 if full else 1) for a in (ARMS if full else ARMS[:1]) for p in POLICIES)
 
 
-if __name__ == "__main__":
-    main()
+def _ahead_cells(full: bool) -> Iterator[tuple[str, float, float, int]]:
+    cells = CELLS if full else CELLS[-1:]
+    yield from ((p, first, extra, 5 if full else 1) for p in POLICIES for first, extra in cells)
+
+
+BENCHMARKS = (
+    runner.Benchmark(
+        "policies-speed", ("decisions",), lambda full: ((10_000, 5 if full else 1),), decisions
+    ),
+    runner.Benchmark("simulator-rivals", ("arms", "policy"), _rival_cells, beside_others),
+    runner.Benchmark("simulator-ahead", ("policy", "V1", "extra"), _ahead_cells, beside_plain),
+)
+
+
+# -- tables
+
+
+def _simulator_rivals() -> Table:
+    """Return nanoseconds per step of every library, also divided by croupier's time."""
+    rows = [row for row in runner.read("simulator-rivals") if row["steps"] != str(SHORT)]
+    policies = list(dict.fromkeys(row["policy"] for row in rows))
+    lines: dict[tuple[str, str, str], dict[str, str]] = {}
+    for arms in dict.fromkeys(row["arms"] for row in rows):
+        some = [row for row in rows if row["arms"] == arms]
+        for row in some:
+            who, cell = f"{row['library']} {row['version']}", three(row["ns a step"])
+            if row["library"] == "croupier":
+                who = "croupier" if row["plays"] == "ahead" else "croupier, `skip=False`"
+            else:
+                times = three(row["to croupier's"])
+                cell += f" ({times} ×)"
+            lines.setdefault((arms, who, row["steps"]), {})[row["policy"]] = cell
+        if wanted := {row["policy"]: f"≥ {row['wanted']} ×" for row in some if row["wanted"]}:
+            lines[arms, "wanted of each", ""] = wanted
+    body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
+    return ["arms", "library", "steps", *policies], body
+
+
+def _simulator_ahead() -> Table:
+    """Return how many times as fast skipping ahead is, in every cell, and the geometric means."""
+    rows = runner.read("simulator-ahead")
+    cells = list(dict.fromkeys((row["V1"], row["extra"]) for row in rows))
+    body = []
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        some = [row for row in rows if row["policy"] == policy]
+        ratios = {(row["V1"], row["extra"]): float(row["ratio"]) for row in some}
+        mean = geometric_mean(ratios.values())
+        shown = [f"{ratios[cell]:.3g}" if cell in ratios else "-" for cell in cells]
+        body.append([policy, *shown, f"{mean:.3g}", f"≥ {some[0]['wanted']}"])
+    header = ["policy", *(f"{first}, {extra}" for first, extra in cells)]
+    return [*header, "geometric mean", "wanted"], body
+
+
+_SPEED = ("µs a decision", "time to croupier's", "µs with the result")
+TABLES: dict[str, Callable[[], Table]] = {
+    "policies-speed": columns(
+        "policies-speed", "library", "version", "policy", *_SPEED, "with the result, to croupier's"
+    ),
+    "simulator-rivals": _simulator_rivals,
+    "simulator-ahead": _simulator_ahead,
+}

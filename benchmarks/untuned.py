@@ -1,4 +1,4 @@
-"""make bench-untuned: ten families of arms that no constant of croupier was chosen on.
+"""Ten families of arms that no constant of croupier was chosen on.
 
 For every family it measures I (what the allocation loses against the best arm in hindsight), how
 often the 95 % interval covers, and the silent misses: answers that are off by more than 4 claimed
@@ -8,13 +8,12 @@ the row does not depend on the machine.
 
 from __future__ import annotations
 
-import argparse
 import math
 import multiprocessing
 import os
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,8 +24,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import croupier as cr
-from benchmarks import pages, report
+from benchmarks import runner
 from benchmarks.families import Draw, Family
+from benchmarks.pages import Table
 
 BUDGET = 10_000
 MISS = 4.0
@@ -214,9 +214,11 @@ def once(job: tuple[str, int]) -> tuple[float, bool, float, bool]:
     return lost, low <= family.mean <= high, off, bool(result.warnings)
 
 
-def bench(name: str, runs: int, pool: Any) -> dict[str, Any]:
+def measure(name: str, runs: int) -> dict[str, Any]:
     base = zlib.crc32(name.encode())
-    found = np.array(pool.map(once, [(name, base + k) for k in range(runs)], chunksize=10), float)
+    jobs = [(name, base + k) for k in range(runs)]
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        found = np.array(pool.map(once, jobs, chunksize=10), float)
     lost, covered, off, warned = found.T
     missed = ~(off <= MISS)  # a standard error of NaN is a miss
     return {
@@ -231,18 +233,28 @@ def bench(name: str, runs: int, pool: Any) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="make bench-untuned", description=__doc__)
-    parser.add_argument("--case", choices=sorted(CASES), help="one family")
-    parser.add_argument("--runs", type=int, default=1000)
-    options = parser.parse_args()
-    names = [options.case] if options.case else list(CASES)
-    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
-        rows = [bench(name, options.runs, pool) for name in names]
-    report.write("untuned", rows, ("family",))
-    report.show("families that nothing was tuned on, 10^4 draws", rows)
-    pages.main()
+def _table() -> Table:
+    """Return loss, coverage and silent misses of the families that nothing was tuned on."""
+    rows = [
+        [
+            row["family"],
+            row["runs"],
+            f"{float(row['I']):.3f}",
+            f"{float(row['covered_95']):.3f}",
+            row["missed"],
+            row["silent"],
+            f"{100 * float(row['warned']):.1f} %",
+        ]
+        for row in runner.read("untuned")
+    ]
+    header = ["family", "runs", "I", "95 % covered", "off by more than 4 errors",
+              "without a warning", "runs that warn"]  # fmt: skip
+    return header, rows
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (
+    runner.Benchmark(
+        "untuned", ("family",), lambda full: ((n, 1000 if full else 20) for n in CASES), measure
+    ),
+)
+TABLES: dict[str, Callable[[], Table]] = {"untuned": _table}

@@ -1,7 +1,7 @@
 """Quick tests with the oldest and the newest versions of what croupier depends on.
 
 `make test-versions` runs them on every Python from 3.11 to 3.13 that it finds, each in an
-environment of its own below .venv-versions, and says which it skipped; ARGS="3.12" chooses some.
+environment of its own below build/versions, and says which it skipped; ARGS="3.12" chooses some.
 The oldest versions are the lower bounds of pyproject.toml, or the first with wheels for a Python.
 """
 
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HOME = ROOT / ".venv-versions"
+HOME = ROOT / "build" / "versions"
 PYTHONS = ("3.11", "3.12", "3.13")
 #: How uv resolves the versions of an age, and options of pytest. The file that is left out turns
 #: warnings into errors, and an old xarray warns about a new numpy.
@@ -63,7 +63,7 @@ def check(uv: str, python: Path, version: str, age: str) -> None:
     folder = HOME / f"{version}-{age}"
     inside = folder / "bin" / "python"
     wanted = HOME / f"{version}-{age}.txt"
-    HOME.mkdir(exist_ok=True)
+    HOME.mkdir(parents=True, exist_ok=True)
     resolution, options = AGES[age]
     run(uv, "pip", "compile", "-q", "pyproject.toml", "--extra", "all", "--resolution", resolution,
         "--only-binary", ":all:", "--python", python, "--upgrade", "-o", wanted)  # fmt: skip

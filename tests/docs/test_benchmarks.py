@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -13,20 +11,15 @@ import pytest
 from benchmarks import (
     coverage,
     efficiency,
-    figure2,
     importance,
     integrals,
-    logistic,
     pages,
-    paths,
-    peer_ratios,
-    report,
-    side,
+    paper_figures,
+    peers,
+    runner,
     simulator,
-    stops,
 )
-from benchmarks.families import FAMILIES, HARD, PROMISED, Family
-from benchmarks.replicate import replicate
+from benchmarks.families import FAMILIES, HARD, PROMISED, Family, replicate
 
 # Sample moments of these say little about the true ones, at any size that a test can afford.
 WILD = {"lognormal", "lognormal-trap", "lognormal-2", "pareto-2.5", "student-3", "student-5"}
@@ -73,13 +66,13 @@ def test_a_case_over_its_limit_is_called_so() -> None:
     assert efficiency.verdict(family, 1000, good) == "ok"
     assert efficiency.verdict(family, 1000, {**good, "I": 1.5}) == "OVER"
     assert efficiency.verdict(family, 1000, {**good, "ratio": 1.5}) == "OVER"
-    assert coverage.verdict("promised", 0.90, 0.003) == "OVER"
-    assert coverage.verdict("promised", 0.95, 0.003) == "ok"
+    assert coverage.promise("promised", 0.90, 0.003) == "OVER"
+    assert coverage.promise("promised", 0.95, 0.003) == "ok"
 
 
 def test_a_stop_that_covers_too_little_or_costs_too_much_is_called_so() -> None:
     def verdict(family: str, mode: str, covered: float, cost: float, error: float = 0.0) -> str:
-        return stops.verdict(family, mode, stops.Measured(covered, 0.003, cost, error))
+        return coverage.kept(family, mode, coverage.Measured(covered, 0.003, cost, error))
 
     assert verdict("normal-3", "tolerance", 0.95, 1.1) == "ok"
     assert verdict("normal-3", "tolerance", 0.92, 1.1) == "OVER"
@@ -94,17 +87,17 @@ def test_a_stop_that_covers_too_little_or_costs_too_much_is_called_so() -> None:
 
 def test_a_stop_is_measured_against_the_draws_of_the_best_arm() -> None:
     family = FAMILIES["costs-correlated"]
-    assert stops.oracle_cost(family, 1000) == 5000
-    assert stops.tolerance(family, 1000) == pytest.approx(1.96 * (0.2 / 1000) ** 0.5, rel=1e-4)
-    row = stops.bench(FAMILIES["two-bernoulli"], "promised", "tolerance", 3)
+    assert coverage.oracle_cost(family, 1000) == 5000
+    assert coverage.tolerance(family, 1000) == pytest.approx(1.96 * (0.2 / 1000) ** 0.5, rel=1e-4)
+    row = coverage.stop("normal-3", "tolerance", 3)
     assert row["by_tolerance_1000"] == row["by_tolerance_4000"] == 1
     assert 1 <= row["cost_to_oracle_4000"] < 1.2
 
 
 def test_stops_kept_what_is_promised_when_they_were_measured() -> None:
-    rows = [row for row in report.read("stops") if row["group"] == "promised"]
+    rows = [row for row in runner.read("stops") if row["group"] == "promised"]
     assert {(row["family"], row["mode"]) for row in rows} == {
-        (family.name, mode) for family in PROMISED for mode in stops.MODES
+        (family.name, mode) for family in PROMISED for mode in coverage.STOPS
     }
     assert not [row for row in rows if row["verdict"] == "OVER"]
 
@@ -146,7 +139,7 @@ def test_an_integral_over_its_limit_is_called_so() -> None:
 
 
 def test_mixtures_kept_what_is_promised_when_they_were_measured() -> None:
-    rows = report.read("importance")
+    rows = runner.read("importance")
     assert {row["integral"] for row in rows if row["method"] == "mixture"} == set(integrals.MAKERS)
     assert not [row for row in rows if row["verdict"] == "OVER"]
 
@@ -161,16 +154,9 @@ def test_the_same_repetitions_of_a_mixture_give_the_same_numbers() -> None:
 
 
 def test_every_family_was_measured() -> None:
-    measured = {row["family"] for row in report.read("efficiency")}
+    measured = {row["family"] for row in runner.read("efficiency")}
     assert measured == set(FAMILIES)
-    assert {row["family"] for row in report.read("coverage")} == set(coverage.CASES)
-
-
-@pytest.mark.parametrize("module", [pages, paths, simulator])
-def test_the_examples_of_a_benchmark_hold(module: ModuleType) -> None:
-    failed, tried = doctest.testmod(module)
-    assert tried
-    assert not failed
+    assert {row["family"] for row in runner.read("coverage")} == set(coverage.CASES)
 
 
 def test_the_least_time_per_step_counts_and_making_ready_does_not() -> None:
@@ -231,7 +217,7 @@ def test_a_simulation_is_timed_by_its_steps_and_is_the_same_at_every_round() -> 
 
 
 def test_the_simulator_was_as_fast_as_wanted_when_it_was_measured() -> None:
-    rivals = [row for row in report.read("simulator-rivals") if row["wanted"]]
+    rivals = [row for row in runner.read("simulator-rivals") if row["wanted"]]
     assert {(row["library"], row["policy"]) for row in rivals} == {
         (library, policy)
         for library, (names, _) in simulator.RIVALS.items()
@@ -239,37 +225,24 @@ def test_the_simulator_was_as_fast_as_wanted_when_it_was_measured() -> None:
         if policy in simulator.WANTED
     }
     assert all(float(row["to croupier's"]) >= float(row["wanted"]) for row in rivals)
-    rows = [{**row, "ratio": float(row["ratio"])} for row in report.read("simulator-ahead")]
+    rows = [{**row, "ratio": float(row["ratio"])} for row in runner.read("simulator-ahead")]
     assert len(rows) == len(simulator.POLICIES) * len(simulator.CELLS)
     assert all(mean["geometric mean"] >= mean["wanted"] for mean in simulator.mean_rows(rows))
 
 
-def test_side_observations_are_measured_against_the_best_arm() -> None:
-    losses, squares = side.measured(0.08, 200, "auto", 2)
-    assert (losses >= 1).all()
-    assert losses.shape == squares.shape == (2,)
-
-
-def test_paths_were_as_fast_as_wanted_when_they_were_measured() -> None:
-    rows = {int(row["paths at once"]): row for row in report.read("paths")}
-    assert set(rows) == set(paths.CHUNKS)
-    for chunk, wanted in paths.WANTED.items():
-        assert float(rows[chunk]["times as fast"]) >= wanted
-
-
 def test_the_default_was_as_good_as_wanted_on_the_option_when_it_was_measured() -> None:
-    rows = report.read("fig2-default")
-    assert [float(row["strike"]) for row in rows] == list(figure2.STRIKES)
+    rows = runner.read("fig2-default")
+    assert [float(row["strike"]) for row in rows] == list(paper_figures.STRIKES)
     for row in rows:
         assert int(row["runs"]) >= 2000
-        assert float(row["I"]) <= figure2.WANTED["I"]
-        assert float(row["ratio"]) <= figure2.WANTED["ratio"]
+        assert float(row["I"]) <= paper_figures.WANTED["I"]
+        assert float(row["ratio"]) <= paper_figures.WANTED["ratio"]
 
 
 def test_the_paper_s_policies_came_in_the_order_that_figure_2_says() -> None:
-    figure = figure2.measured()
+    figure = paper_figures.figure_2()
     assert figure is not None
-    for strike in figure2.STRIKES:
+    for strike in paper_figures.STRIKES:
         loss = {
             name: figure.row(strike, name, 10_000).allocation
             for name in ("thompson", "kl-ucb", "ucb1", "uniform")
@@ -278,34 +251,17 @@ def test_the_paper_s_policies_came_in_the_order_that_figure_2_says() -> None:
         assert loss["thompson"] <= 0.55 * loss["uniform"]
 
 
-def test_the_annealing_kernel_was_as_fast_as_wanted_when_it_was_measured() -> None:
-    rows = report.read("logistic")
-    assert {int(row["rows"]) for row in rows} == set(logistic.ROWS)
-    assert len(rows) == 2 * len(logistic.ROWS)
-    for features in ("standardised", "raw"):
-        ratios = [float(row["ratio"]) for row in rows if row["features"] == features]
-        assert min(ratios) >= logistic.WANTED
-    assert all(float(row["largest difference in log w"]) < 1e-9 for row in rows)
-
-
-def test_the_simulator_tables_are_empty_before_anything_was_measured(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(report, "FOLDER", tmp_path)
-    assert pages.TABLES["simulator-rivals"]() == pages.TABLES["simulator-ahead"]() == ""
-
-
 def test_the_simulator_tables_show_times_ratios_and_what_was_wanted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(report, "FOLDER", tmp_path)
+    monkeypatch.setattr(runner, "FOLDER", tmp_path)
     ours = simulator.Case(2, "ucb1", "croupier", "ahead", simulator.HORIZON)
     plain = simulator.Case(2, "ucb1", "croupier", "plain", simulator.HORIZON)
     theirs = simulator.Case(2, "ucb1", "x", "U", 9)
     seconds = {ours: 2e-9, plain: 6.6e-8, theirs: 5e-6}
     rows = simulator.rival_rows(seconds, {"croupier": "1", "x": "2.0"})
-    report.write("simulator-rivals", rows, ("library", "plays"))
-    assert pages.TABLES["simulator-rivals"]().splitlines()[2:] == [
+    runner.write("simulator-rivals", rows, ("library", "plays"))
+    assert pages.markdown(*simulator.TABLES["simulator-rivals"]()).splitlines()[2:] == [
         "| 2 | croupier | 1000000 | 2 |",
         "| 2 | croupier, `skip=False` | 1000000 | 66 |",
         "| 2 | x 2.0 | 9 | 5000 (2500 ×) |",
@@ -314,8 +270,8 @@ def test_the_simulator_tables_show_times_ratios_and_what_was_wanted(
     cells = [("ucb1", 0.1, 0.1), ("ucb1", 0.1, 0.2)]
     skipping = {(*cell, True): 1e-9 for cell in cells}
     one_by_one = {(*cell, False): 1e-9 * ratio for cell, ratio in zip(cells, (2, 8), strict=True)}
-    report.write("simulator-ahead", simulator.ahead_rows(skipping | one_by_one), ("extra",))
-    assert pages.TABLES["simulator-ahead"]().splitlines() == [
+    runner.write("simulator-ahead", simulator.ahead_rows(skipping | one_by_one), ("extra",))
+    assert pages.markdown(*simulator.TABLES["simulator-ahead"]()).splitlines() == [
         "| policy | 0.1, 0.1 | 0.1, 0.2 | geometric mean | wanted |",
         "| --- | --- | --- | --- | --- |",
         "| ucb1 | 2 | 8 | 4 | ≥ 5 |",
@@ -336,7 +292,7 @@ def test_peers_are_compared_where_both_solved_the_problem() -> None:
         row("c", "croupier", 400, "0.001"), row("c", "other", 100, "0.001"),
         row("d", "croupier", 100, "0.001"), row("d", "other", 9, "0.001", 2),
     ]  # fmt: skip
-    _, found = peer_ratios.ratios(rows, "0.01")
+    _, found = peers.ratios(rows, "0.01")
     assert (found["problems"], found["solved"]) == (2, "11/12")
     assert found["evaluations"] == pytest.approx(1.0)
     assert found["most"] == 4

@@ -20,7 +20,7 @@ SHOWN = re.findall(r"^::: (croupier[\w.]*)$", REFERENCE, re.M)
 CONFIG = (ROOT / "mkdocs.yml").read_text("utf-8")
 NAV = re.findall(r"^ +- (?:.*: )?([\w./-]+\.md)$", CONFIG.partition("\nnav:\n")[2], re.M)
 TEXTS = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
-KILOBYTE = 1024
+KILOBYTE = 1000
 
 
 def public_names() -> list[str]:
@@ -88,15 +88,10 @@ def test_the_moving_picture_is_below_two_megabytes_and_moves() -> None:
     assert len(picture) < 2_000_000
 
 
-def most_bytes(page: Path) -> int:
-    """Return how large a page may be: tables of what was measured need more room."""
-    return (20 if page.parent.name == "measured" else 12) * KILOBYTE
-
-
 def test_every_page_is_short_and_all_of_them_together_are_a_short_book() -> None:
     sizes = {page: page.stat().st_size for page in DOCS.rglob("*.md")}
-    assert not [page for page, size in sizes.items() if size > most_bytes(page)]
-    assert sum(sizes.values()) < 250 * KILOBYTE
+    assert not [page for page, size in sizes.items() if size > 12 * KILOBYTE]
+    assert sum(sizes.values()) < 250_000
     assert (ROOT / "README.md").stat().st_size <= 6 * KILOBYTE
 
 

@@ -11,7 +11,6 @@ import pytest
 from scipy import integrate, stats
 
 import croupier as cr
-from benchmarks.paths import numpy_paths
 from croupier.errors import PlanError
 from croupier.simulator.randomness import streams
 from paper.cir import THETAS, Caplet
@@ -26,6 +25,26 @@ PAPER = [
 
 #: A rate that often falls below 0.
 LOW = Caplet(strike=0.02, start=0.02, eta=0.004, sigma=0.2, steps=50)
+
+
+def numpy_paths(
+    caplet: Caplet, rng: np.random.Generator, size: int, shift: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The discounted payoffs and totals of `Caplet.simulate` with a spread of 1, in plain numpy."""
+    dt = caplet.maturity / caplet.steps
+    rate = np.full(size, caplet.start)
+    area, total = rate / 2, np.zeros(size)
+    drift = shift / math.sqrt(caplet.steps)
+    for _ in range(caplet.steps):
+        noise = rng.standard_normal(size) + drift
+        total += noise
+        above = np.maximum(rate, 0)
+        rate = rate + (caplet.eta - caplet.kappa * above) * dt
+        rate += caplet.sigma * np.sqrt(above * dt) * noise
+        area += np.maximum(rate, 0)
+    area -= np.maximum(rate, 0) / 2
+    payoffs = caplet.notional * np.exp(-dt * area) * np.maximum(rate - caplet.strike, 0)
+    return payoffs, total / math.sqrt(caplet.steps)
 
 
 # -- exact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from benchmarks.costs import strong
+from benchmarks.budgets import strong
 from benchmarks.families import FAMILIES
 from croupier.estimates.combiners import inverse_variance, mean, pool
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from benchmarks.held_out_problems import held_out
-from benchmarks.kinked_problems import kinked
-from benchmarks.low_dimension_problems import fresh, low_dimensions
-from benchmarks.peer_problems import Problem, problems
+from benchmarks.integrands import Problem, held_out, kinked, problems
+from benchmarks.low_dimensions import fresh, low_dimensions
 
 PROBLEMS = {problem.name: problem for problem in [*problems(), *held_out(), *kinked()]}
 SOME = ("discontinuous 5", "corner peak 5", "gaussian 10", "Asian 16", "call 12", "oscillatory 20")

@@ -1,6 +1,6 @@
 """Record what SMPyBandits decides: python -m tests.data.smpybandits.record, from the root.
 
-It needs SMPyBandits (benchmarks/rivals.txt); nothing else in croupier does. See README.md.
+It needs SMPyBandits (benchmarks/peers.txt); nothing else in croupier does. See README.md.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from benchmarks.rivals import smpybandits_policies
+from benchmarks.simulator import smpybandits_policies
 from tests.data.smpybandits import recipe
 
 #: Our name: the class in SMPyBandits.Policies, and what it is built with besides the arms.

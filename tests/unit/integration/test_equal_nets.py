@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from benchmarks.low_dimension_problems import two
+from benchmarks.low_dimensions import two
 from croupier.integration import one_integrand
 from croupier.integration.equal_nets import error_of_jump, highest_jump, least_of_equal_nets
 from croupier.integration.net_errors import net_error

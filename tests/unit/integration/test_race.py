@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 import croupier as cr
-from benchmarks.peer_problems import problems
+from benchmarks.integrands import problems
 from croupier.integration.changes import Identity
 from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.hidden_tails import Seen, hidden, outlying

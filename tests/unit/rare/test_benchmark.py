@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from benchmarks import rare_methods, rare_pages
+from benchmarks import rare_rivals
 from benchmarks.rare import lost_mode
 from benchmarks.rare_problems import FIRST, MORE, Problem, rp55
 
@@ -72,10 +72,6 @@ def test_the_values_of_three_more_problems_agree_with_conditional_draws() -> Non
         assert abs(y.mean() - value) < 4 * error
 
 
-def test_the_page_says_how_each_value_was_computed() -> None:
-    assert set(rare_pages.HOW) == {p.name for p in (*FIRST, *MORE) if p.published is not None}
-
-
 def test_a_lost_mode_is_seen() -> None:
     (problem,) = [each for each in FIRST if each.name == "RP111"]
     corners = np.array([[3.5, 3.6], [-3.5, 3.6], [3.5, -3.6], [-3.5, -3.6]])
@@ -83,25 +79,15 @@ def test_a_lost_mode_is_seen() -> None:
     assert lost_mode(problem, corners[:3])
 
 
-def test_a_cell_of_the_table_of_methods_says_what_was_not_reached_and_why() -> None:
-    row = {"runs": "60", "calls": "2012", "reached": "60", "misses": "2", "silent misses": "1",
-           "modes missed": "", "raised": "0", "reason": ""}  # fmt: skip
-    assert rare_pages._cell(row) == "2012 (2/1/- of 60)"
-    assert rare_pages._cell({**row, "reached": "20"}) == ">2012 (2/1/- of 60)"
-    failed = {**row, "raised": "60", "reason": "g has no slope"}
-    assert rare_pages._cell(failed) == "g has no slope (60 runs)"
-
-
 def test_the_methods_are_measured_and_their_errors_have_a_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (problem,) = [each for each in FIRST if each.name == "RP22"]
-    row = rare_methods.measure(problem, "FORM + IS", 2, 10.0)
+    row = rare_rivals.compare("RP22", "FORM + IS", 2, 10.0)
     assert (row["runs"], row["raised"], row["reached"]) == (2, 0, 2)
 
     def raises(*_: object) -> None:
         raise RuntimeError("AbdoRackwitz reached the maximum calls number after 1014 evaluations")
 
-    monkeypatch.setitem(rare_methods.RIVALS, "FORM + IS", raises)
-    row = rare_methods.measure(problem, "FORM + IS", 2, 10.0)
+    monkeypatch.setitem(rare_rivals.RIVALS, "FORM + IS", raises)
+    row = rare_rivals.compare("RP22", "FORM + IS", 2, 10.0)
     assert (row["raised"], row["warned"], row["reason"]) == (2, 2, "no convergence")

@@ -209,16 +209,17 @@ def test_with_costs_another_library_leaves_the_arm_of_more_cost_times_variance()
 
 
 def smpybandits() -> tuple[Any, Any, Any]:
-    pytest.importorskip("SMPyBandits", reason="make test-rivals installs it")
-    rivals = pytest.importorskip("benchmarks.rivals")
+    pytest.importorskip("SMPyBandits", reason="make bench-speed installs it")
+    from benchmarks.simulator import smpybandits_policies
+
     with np.errstate(all="ignore"):
-        bandit = rivals.smpybandits_policies().UCB(2)
+        bandit = smpybandits_policies().UCB(2)
         bandit.startGame()
     return bandit, lambda b: int(b.choice()), lambda b, arm, reward: b.getReward(arm, reward)
 
 
 def mabwiser() -> tuple[Any, Any, Any]:
-    mab = pytest.importorskip("mabwiser.mab", reason="make test-rivals installs it")
+    mab = pytest.importorskip("mabwiser.mab", reason="make bench-speed installs it")
     bandit = mab.MAB([0, 1], mab.LearningPolicy.UCB1(alpha=1.4), seed=7)
     bandit.fit([0, 1], [0.5, 0.5])
     return bandit, lambda b: int(b.predict()), lambda b, arm, reward: b.partial_fit([arm], [reward])
