@@ -1,17 +1,17 @@
-"""make bench-expensive: errors of `cr.probability` with 20 to 500 calls, by problem and budget.
+"""Errors of `cr.probability` with 20 to 500 calls, by problem and budget.
 
 The error is the root of the mean square error relative to the known value. The claimed error is the
 median standard error, relative to it. A miss is an interval without the known value. It is silent
 if the value is off by more than four errors and the run gave no warning. The width is that of the
-interval relative to the one that Clopper and Pearson give for as many plain draws, at its largest
-and with the hits that plain draws have on average.
+interval at its largest, relative to the mean width of Clopper and Pearson's interval for as many
+plain draws.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -19,13 +19,15 @@ import numpy as np
 from scipy import stats
 
 import croupier as cr
-from benchmarks import pages, report
+from benchmarks import runner
 from benchmarks.expensive_problems import HELD_OUT, MORE_HELD_OUT
+from benchmarks.pages import Table
 from benchmarks.rare_problems import Problem
 
+PROBLEMS = {problem.name: problem for problem in (*HELD_OUT, *MORE_HELD_OUT)}
 COLUMNS = (
     "problem", "calls", "value", "seeds", "error", "claimed", "misses", "silent", "warned",
-    "plain", "learning calls", "width", "ms per call",
+    "not learned", "learning calls", "width", "ms per call",
 )  # fmt: skip
 
 
@@ -61,10 +63,11 @@ def plain_width(value: float, calls: int) -> float:
     return float(stats.binom.pmf(hits, calls, value) @ (high - low))
 
 
-def row(problem: Problem, calls: int, seeds: range) -> dict[str, Any]:
+def measure(name: str, calls: int, seeds: int) -> dict[str, Any]:
+    problem = PROBLEMS[name]
     value = value_of(problem)
     begin = time.process_time()
-    runs = [one(problem, calls, seed) for seed in seeds]
+    runs = [one(problem, calls, seed) for seed in range(seeds)]
     spent = (time.process_time() - begin) / len(runs)
     numbers = (
         problem.name,
@@ -84,28 +87,21 @@ def row(problem: Problem, calls: int, seeds: range) -> dict[str, Any]:
     return dict(zip(COLUMNS, numbers, strict=True))
 
 
-def main() -> None:
-    """Run the problems; each replaces its rows in the file."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--calls", type=int, nargs="*", default=[50, 100])
-    parser.add_argument("--case", nargs="*", help="names of problems; all by default")
-    parser.add_argument("--dry", action="store_true", help="show the rows and write no file")
-    asked = parser.parse_args()
-    problems = [p for p in (*HELD_OUT, *MORE_HELD_OUT) if not asked.case or p.name in asked.case]
-    for calls in asked.calls:
-        for problem in problems:
-            seeds = range(asked.first, asked.first + asked.seeds)
-            rows = [row(problem, calls, seeds)]
-            if asked.dry:
-                print(*rows[0].values(), sep="\t", flush=True)
-                continue
-            report.write("expensive", rows, ("problem", "calls"))
-            report.show(problem.name, rows)
-    if not asked.dry:
-        pages.main()
+def _cells(full: bool) -> Iterator[tuple[str, int, int]]:
+    for calls in (20, 50, 100, 200, 500) if full else (50, 100):
+        yield from ((name, calls, 40 if full else 2) for name in PROBLEMS)
 
 
-if __name__ == "__main__":
-    main()
+BENCHMARKS = (runner.Benchmark("expensive", ("problem", "calls"), _cells, measure),)
+
+
+def expensive_table() -> Table:
+    """Return one row for each problem and budget."""
+    header = ("problem", "value", "calls", "runs", "error", "claimed", "misses", "silent beyond 4 "
+              "errors", "warned", "not learned")  # fmt: skip
+    names = ("problem", "value", "calls", "seeds", "error", "claimed", "misses", "silent",
+             "warned", "not learned")  # fmt: skip
+    return header, [[row[name] for name in names] for row in runner.read("expensive")]
+
+
+TABLES = {"expensive": expensive_table}

@@ -25,6 +25,10 @@ __all__ = ["LearnedPhase"]
 #: A smaller budget is for plain draws: half of it would not show where g fails.
 _LEAST_BUDGET: Final = 40
 
+#: If all plain draws are the same number, wider points may take this share of the budget: a margin
+#: that is flat near the centre may fall farther out, and a function of 0 and 1 never does.
+_WIDE: Final = 0.1
+
 #: The share of a budget that is for learning, at least and at most.
 _LEARNING: Final = (0.2, 0.5)
 
@@ -96,10 +100,11 @@ class LearnedPhase:
         if len(self.correction):
             pays = self._goes_on(left, aim, search)
             return ("fresh", self._next_epoch(left, aim)) if pays else None
-        if not learning.learnable:
+        wide = learning.first_calls - n
+        if not learning.learnable and (wide <= 0 or wide > _WIDE * (n + left)):
             return None
-        if n < learning.first_calls:
-            return "learning", min(learning.first_calls - n, int(left))
+        if wide > 0:
+            return "learning", min(wide, int(left))
         if self._learns(left, aim):
             return "learning", int(min(self._width, left))
         return ("fresh", self._next_epoch(left, aim)) if self._pays(left, aim, search) else None

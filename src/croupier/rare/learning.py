@@ -58,6 +58,9 @@ _EXPLORE: Final = (2, 4)
 _DIRECTIONS: Final = 200
 _BEYOND: Final = 0.3
 
+#: The errors of so many predictions, or of the latest third of all points, correct the next ones.
+_FEWEST_JUDGED: Final = 8
+
 #: The surrogate is fitted again when it knows a quarter more.
 _AGAIN: Final = 1.25
 
@@ -122,6 +125,7 @@ class Learning:
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of([], d, 0.0)
         self.gains: list[float] = []
+        self._missed = np.empty((0, 2))
         self._fitted_at = self._steps = 0
         self._weights = np.empty(0)
         self._view: View | None = None
@@ -168,7 +172,7 @@ class Learning:
 
     def add(self, x: Floats, g: Floats) -> None:
         """Take points (n, d) and the limit state there (n,)."""
-        self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
+        self.keep(x, g)
         if self.surrogate is None or self._view is None:
             return
         with one_thread():
@@ -177,6 +181,10 @@ class Learning:
 
     def keep(self, x: Floats, g: Floats) -> None:
         """Take fresh calls: the surrogate learns them when it is fitted again."""
+        if self.surrogate is not None:
+            with one_thread():
+                missed = np.column_stack(self.surrogate.missed(x, g))
+            self._missed = np.concatenate((self._missed, missed))
         self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
 
     def settle(self) -> None:
@@ -209,12 +217,24 @@ class Learning:
     def refit(self) -> None:
         """Fit the process, and draw new points where it says that g may be below 0."""
         with one_thread():
-            self.surrogate = surrogate_of(self.x, self.g, self.surrogate)
+            found = surrogate_of(self.x, self.g, self.surrogate)
+            self.surrogate = found.doubted(self._kappa())
             self._fitted_at = len(self.x)
             self._aim()
             population = Population.drawn(self.mixture, _POINTS, self._rng())
             self._weights = population.weights / _POINTS
             self._view = self.surrogate.view(population.points)
+
+    def _kappa(self) -> float:
+        """Return the root of the mean square error of the latest predictions, in their own errors.
+
+        They were made before the calls. A process that is fitted to few points can have small
+        leave-one-out errors and be wrong all the same.
+        """
+        z, counts = self._missed[-max(_FEWEST_JUDGED, len(self.x) // 3) :].T
+        if len(z) < _FEWEST_JUDGED:
+            return 1.0
+        return float(np.sqrt(counts @ np.square(z) / counts.sum()))
 
     def _aim(self) -> None:
         """Fit the mixture to p sqrt(m), from wider targets to this one."""

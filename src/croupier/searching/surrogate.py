@@ -238,6 +238,20 @@ class Surrogate:
         near = 1.0 / (0.25 + np.abs(self.y - self._limit))
         return float(np.sqrt(near @ np.square(z) / near.sum()))
 
+    def missed(self, x: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """Return by how many of its own errors it misses new values, and how much each counts.
+
+        The errors are those before their correction; points near the limit count more.
+        """
+        h, s = self.predict(x)
+        y = self.warp(values) - self._limit
+        return (y - h) * self.kappa / s, 1.0 / (0.25 + np.abs(y))
+
+    def doubted(self, kappa: float) -> Surrogate:
+        """Return the process with an error that is at least so many times what it says."""
+        kappa = max(self.kappa, min(kappa, MOST_DOUBT))
+        return Surrogate(self.x, self.y, self.warp, self.logs, kappa)
+
     def noise(self) -> float:
         """Return the standard deviation of the nugget relative to that of all values."""
         return float(np.exp(0.5 * self.logs[3]))
