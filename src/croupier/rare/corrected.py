@@ -26,8 +26,8 @@ __all__ = ["SCOUTING", "Correction", "Forecast", "Stage", "forecast_of", "stage_
 
 #: The points of an epoch that need no call: at least, for each call, and at most.
 _LEAST_POINTS: Final = 5_000
-_PER_CALL: Final = 100
-_MOST_POINTS: Final = 200_000
+_PER_CALL: Final = 40
+_MOST_POINTS: Final = 40_000
 
 #: The shares of the calls: by doubt, by chance, by doubt with a threefold error, scouts; and if
 #: the doubt is below this share of the probability, where it may be misplaced, the second ones.
