@@ -21,8 +21,8 @@ help: ## list the targets
 demo: $(INSTALLED) ## price an option with a handful of arms, in a few seconds
 	@$(BIN)/croupier demo
 
-test: lint ## lint, check types and layers, run all tests except the slow ones
-	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal
+test: lint ## lint, run all tests except the slow ones (ARGS=--cov: and measure what they cover)
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-slow: $(INSTALLED) ## run all tests, including the slow ones
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist worksteal -m ""
@@ -30,7 +30,7 @@ test-slow: $(INSTALLED) ## run all tests, including the slow ones
 test-faults: $(INSTALLED) ## attack runs and stores in thirty ways (an hour; ARGS="--scale 0.1")
 	$(ONE_THREAD) $(BIN)/python -m tests.faults.harness $(ARGS)
 
-test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.13
+test-versions: $(INSTALLED) ## quick tests with the oldest and newest dependencies, on Python 3.11 to 3.14
 	$(ONE_THREAD) $(BIN)/python tests/versions.py $(ARGS)
 
 # A benchmark's quick form takes minutes. ARGS=--full measures the tables of the pages: hours.
@@ -49,9 +49,10 @@ bench-speed: $(PEERS) ## runs, workers, stores, programs; policies beside other 
 bench-doors bench-integrate bench-rare bench-evidence bench-speed:
 	$(ONE_THREAD) .venv-peers/bin/python -m benchmarks.runner $(@:bench-%=%) $(ARGS)
 
-lint: $(INSTALLED) ## ruff, mypy and the import layers
+lint: $(INSTALLED) ## ruff, spelling, mypy and the import layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -74,7 +75,8 @@ clean: ## remove everything that make has made
 	rm -rf .venv .venv-peers .venv-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
-# The build tools are installed first and used directly, so that the constraints hold for them too.
+# The build tools are installed first and used directly, so that the constraints hold for them too;
+# and pip, since an old one does not read dependency groups.
 # uv is only faster than pip: if uv fails for any reason, pip is used.
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -88,8 +90,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	  exit 1; }
 	@echo "Installing croupier and its tools into .venv ..."
 	@install() { \
-	  "$$@" -c constraints.txt hatchling editables && \
-	  "$$@" -c constraints.txt --no-build-isolation -e '.[dev]'; }; \
+	  "$$@" -c constraints.txt pip hatchling editables && \
+	  "$$@" -c constraints.txt --no-build-isolation -e . --group dev; }; \
 	pip="$(BIN)/python -m pip install --quiet"; \
 	uv=$$(command -v uv) || \
 	  { $$pip --retries 1 -c constraints.txt uv >/dev/null 2>&1 && uv=$(BIN)/uv; } || uv=; \

@@ -47,9 +47,20 @@ os.environ["COLUMNS"] = "100"
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
 settings.register_profile(
-    "croupier", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "slow", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("croupier")
+settings.register_profile("quick", settings.get_profile("slow"), max_examples=25)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The slow tests try four times as many examples of each property."""
+    settings.load_profile("quick" if config.option.markexpr == "not slow" else "slow")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--record", action="store_true", help="write the recorded results anew (no -n with it)"
+    )
 
 
 #: What a result says if its own table has a much better arm than the one that got most of the cost.

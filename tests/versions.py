@@ -1,6 +1,6 @@
 """Quick tests with the oldest and the newest versions of what croupier depends on.
 
-`make test-versions` runs them on every Python from 3.11 to 3.13 that it finds, each in an
+`make test-versions` runs them on every Python from 3.11 to 3.14 that it finds, each in an
 environment of its own below build/versions, and says which it skipped; ARGS="3.12" chooses some.
 The oldest versions are the lower bounds of pyproject.toml, or the first with wheels for a Python.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "build" / "versions"
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 #: How uv resolves the versions of an age, and options of pytest. The file that is left out turns
 #: warnings into errors, and an old xarray warns about a new numpy.
 AGES = {

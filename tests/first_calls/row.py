@@ -140,8 +140,9 @@ def complaints(row: Row, result: cr.Result, spent: Sampled) -> Iterator[str]:
     """Yield what does not hold of the result of a row."""
     value, (low, high) = answer(result)
     if not row.off and not distance(row, result) < 5:
+        kind = "far" if row.warns == EITHER and result.warnings else "z"
         said = f"with the warnings {result.warnings}" if result.warnings else "without a warning"
-        yield f"z: {value} in [{low}, {high}] is off: {row.truth} is right; {said}"
+        yield f"{kind}: {value} in [{low}, {high}] is off: {row.truth} is right; {said}"
     if row.best is not None and not result.arms[row.best].share >= row.share:
         shares = {name: round(each.share, 3) for name, each in result.arms.items()}
         yield f"share: the best arm is {row.best!r}, but the shares are {shares}"

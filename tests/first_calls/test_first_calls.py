@@ -62,6 +62,8 @@ def test_a_first_call_is_right_with_any_seed(
         squares += 0.0 if row.off or result.warnings else distance(row, result) ** 2
     kinds = Counter(text.partition(":")[0] for texts in found.values() for text in set(texts))
     assert not kinds["z"], found
+    # Ten draws, six of them zero, may tell nothing: then there must be a warning.
+    assert kinds.pop("far", 0) <= 4, found
     assert max(kinds.values(), default=0) <= 1, found  # 95 % of the runs
     assert squares < stats.chi2.ppf(1 - 1e-5, 20), "the errors are larger than they say"
 

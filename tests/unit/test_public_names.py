@@ -18,7 +18,7 @@ PUBLIC = {
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
     "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "continuum",
     "estimate", "evidence", "importance", "integrate", "merge", "open_run", "play", "policies",
-    "probability", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
+    "probability", "rare", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
     "UnknownArgumentError",
 }  # fmt: skip
 

@@ -190,8 +190,13 @@ def _check(made: Continuum) -> None:
     # Equal draws say nothing: payoffs that are rare are all 0, whatever the parameters.
     telling = bool(np.any(start != start[:1]))
     for k, name in enumerate(made.box):
-        corner = tuple(made.points[-1][j] if j == k else value for j, value in enumerate(low))
-        if np.array_equal(_tried(made, corner), start) and telling:
+        values = sorted({point[k] for point in made.points})
+        # Not the ends alone: a draw may depend on the distance from the middle.
+        within, corner = (
+            (*low[:k], value, *low[k + 1 :]) for value in (values[len(values) // 3], values[-1])
+        )
+        equal = [np.array_equal(_tried(made, point), start) for point in (within, corner)]
+        if all(equal) and telling:
             warnings.warn(
                 f"draw does not seem to depend on {name}: {_TRIED} draws at "
                 f"{_name(made.box, low)} and at {_name(made.box, corner)} are equal",

@@ -19,7 +19,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["CHUNK", "STEP", "CallPrices", "empty_calls", "with_call"]
+__all__ = ["CHUNK", "STEP", "CallPrices", "empty_calls", "fastest", "with_call"]
 
 #: One call of an arm makes at most this many numbers, so that the arrays fit in the cache.
 CHUNK: Final = 10_000
@@ -96,6 +96,12 @@ def with_call(
     own = calls[arm]
     classes = [_Class(*row) for row in own[:, own[_NUMBER] > 0].T.tolist()]
     return calls, np.array(_line(classes))
+
+
+def fastest(own: Floats) -> float:
+    """Return the cost per draw of the calls of an arm in the class where it is the least."""
+    made = own[:, own[_NUMBER] > 0]
+    return float((made[_COST] / made[_SIZE]).min(initial=np.inf))
 
 
 class _Class(NamedTuple):

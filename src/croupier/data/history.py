@@ -259,7 +259,8 @@ class History:
     def ledger(self) -> Ledger:
         """Return the ledger of these batches, booked again in their order."""
         ledger = self._like.empty()
-        self._book(ledger, 0, self._rows)
+        with arithmetic(self._log):
+            self._book(ledger, 0, self._rows)
         return ledger
 
     def at(self, cost: float, default: ArrayLike = math.nan) -> Any:

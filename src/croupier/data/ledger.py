@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from croupier.data.batch_moments import FLAT, Sums, exponent_of, larger, rescaled, times_two_to
-from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, with_call
+from croupier.data.call_prices import CHUNK, STEP, CallPrices, empty_calls, fastest, with_call
 from croupier.data.central_moments import (
     df_of,
     merge_moments,
@@ -179,6 +179,14 @@ class Ledger:
         unknown = np.full(len(self), np.nan)
         return np.asarray(np.divide(self.cost, self.count, out=unknown, where=self.count > 0))
 
+    def best_price(self, arm: int) -> float:
+        """Return the cost per draw of an arm in those of its calls that were the fastest.
+
+        The machine may have interrupted its largest calls.
+        """
+        price = float(self.price[arm])
+        return min(price, fastest(self.calls[arm])) if self.measured else price
+
     @property
     def most_in_a_call(self) -> int:
         """The largest number of draws in one call of an arm; a larger batch is several calls."""
@@ -217,6 +225,17 @@ class Ledger:
         paced = cost * largest / (call + draw * largest)
         hoped = cost / float(self.price_in(cost)[arm])
         return float(min(hoped, max(paced, STEP * largest)))
+
+    def telling_call(self, arm: int, cost: float) -> int:
+        """Return the size of a call that tells what more draws cost; 0 if this is known.
+
+        It is not known in a batch of `cost` if its price was taken for nothing: see `call_prices`.
+        """
+        if not self.measured:
+            return 0
+        call, draw, largest, least = self._call_prices[:, arm].tolist()
+        hoped = least == 0 and cost > call + draw * largest
+        return min(int(STEP * largest), self.most_in_a_call) if hoped else 0
 
     def affords(self, arm: int, cost: float) -> float:
         """Return how many draws of an arm cost at most `cost`, as far as is known."""

@@ -8,8 +8,8 @@ number k and a y of at most 1. The ledger keeps its moments in the same way, in 
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, NoReturn, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,14 @@ _NOTHING: Final = 2.0**-200
 
 
 def arithmetic(log: bool) -> AbstractContextManager[Any]:
-    """Return the arithmetic of a run. In a run of logs, numpy does not warn of under- and overflow.
+    """Return the arithmetic of a run: numpy's own, whatever `np.errstate` of the caller says.
 
-    There, too small numbers become zero and too large numbers infinite. A run enters it when a
-    table is told or asked for its estimate, when a result is read, and when results are merged.
+    In a run of logs too small numbers become zero and too large numbers infinite, without a
+    warning. A run enters it when a table is told or asked for its estimate, when a result is read,
+    and when results are merged.
     """
-    return np.errstate(under="ignore", over="ignore") if log else nullcontext()
+    over: Literal["ignore", "warn"] = "ignore" if log else "warn"
+    return np.errstate(divide="warn", over=over, under="ignore", invalid="warn")
 
 
 class LogTally:

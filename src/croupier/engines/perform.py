@@ -14,6 +14,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
+from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.data.reduce_batch import Chunk, outcome_of
 from croupier.errors import ArmError, text_of
@@ -37,7 +38,7 @@ def own_arithmetic() -> Iterator[None]:
     """
     token = _callers_errstate.set({**np.geterr()})
     try:
-        with np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"):
+        with arithmetic(log=False):
             yield
     finally:
         _callers_errstate.reset(token)

@@ -169,7 +169,9 @@ def warnings_of(
 def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
     """Warn if another arm, whose variance is known, is far more efficient than the leading one.
 
-    There must have been enough decisions: first draws are not decided on.
+    There must have been enough decisions: first draws are not decided on. The leading arm counts
+    at its best price, because a machine that interrupts calls interrupts mostly those of the arm
+    that gets the time.
     """
     if ledger.spent < _DECIDED * max(plan.first, plan.opening) * ledger.price.sum():
         return []
@@ -180,7 +182,7 @@ def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
         return []
     loss = np.where(known, ledger.price * V, np.inf)
     best = int(loss.argmin())
-    if loss[most] <= MISALLOCATED * loss[best]:
+    if ledger.best_price(most) * V[most] <= MISALLOCATED * loss[best]:
         return []
     return [
         f"{plan.names[best]!r} has more than {MISALLOCATED:g} times the efficiency of "

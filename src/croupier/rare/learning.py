@@ -58,6 +58,9 @@ _EXPLORE: Final = (2, 4)
 _DIRECTIONS: Final = 200
 _BEYOND: Final = 0.3
 
+#: A process of more points costs more than they help; those near the limit lie too close together.
+MOST_POINTS: Final = 300
+
 #: The errors of so many predictions, or of the latest third of all points, correct the next ones.
 _FEWEST_JUDGED: Final = 8
 
@@ -189,7 +192,8 @@ class Learning:
 
     def settle(self) -> None:
         """Fit the process to everything that is known, if it is not."""
-        if self._fitted_at < len(self.x):
+        new = self._fitted_at < len(self.x)
+        if self.surrogate is None or (new and len(self.surrogate.x) < MOST_POINTS):
             self.refit()
 
     def first(self) -> Floats:
@@ -217,13 +221,19 @@ class Learning:
     def refit(self) -> None:
         """Fit the process, and draw new points where it says that g may be below 0."""
         with one_thread():
-            found = surrogate_of(self.x, self.g, self.surrogate)
+            found = surrogate_of(*self._used(), self.surrogate)
             self.surrogate = found.doubted(self._kappa())
             self._fitted_at = len(self.x)
             self._aim()
             population = Population.drawn(self.mixture, _POINTS, self._rng())
             self._weights = population.weights / _POINTS
             self._view = self.surrogate.view(population.points)
+
+    def _used(self) -> Known:
+        """Return the points of a fit: the first calls, and known points while there is room."""
+        k = len(self._known.x)
+        x, g = np.concatenate((self.x[k:], self.x[:k])), np.concatenate((self.g[k:], self.g[:k]))
+        return Known(x[:MOST_POINTS], g[:MOST_POINTS])
 
     def _kappa(self) -> float:
         """Return the root of the mean square error of the latest predictions, in their own errors.

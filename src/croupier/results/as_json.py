@@ -13,6 +13,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.data.epochs import new_ledger
 from croupier.data.history import BATCH, Curve, History, Rows
+from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
@@ -104,7 +105,8 @@ def result_fields(data: Mapping[str, Any]) -> dict[str, Any]:
             f"reads {VERSION}: install the croupier that wrote it ({data.get('croupier')})"
         )
     try:
-        return _fields(data)
+        with arithmetic(log=False):
+            return _fields(data)
     except PlanError:
         raise
     except (KeyError, TypeError, ValueError, IndexError) as error:

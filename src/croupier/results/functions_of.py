@@ -96,7 +96,7 @@ def function_of(
         raise PlanError(
             "the delta method gives no guaranteed interval: run without interval='guaranteed'"
         )
-    covariance = covariance_of(result)
+    covariance = result.covariance
     error = np.sqrt(np.diag(covariance))
     middle = _at(function, value)
     gradient = np.zeros((len(value), *middle.shape))

@@ -16,7 +16,7 @@ from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.data.history import History
 from croupier.data.ledger import Ledger
-from croupier.data.log_scale import exp, log_of, relative
+from croupier.data.log_scale import arithmetic, exp, log_of, relative
 from croupier.data.plan import Plan
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
@@ -175,10 +175,11 @@ class Result:
 
     def confidence_interval(self, level: float) -> tuple[Any, Any]:
         """Return (low, high) at another confidence level, of the kind that the run reports."""
-        if self.plan.log:
-            low, high = (exp(end) for end in self._log_ends(level))
-        else:
-            low, high, *_ = self.basis.grounds.ends(fraction_of("level", level))
+        with arithmetic(self.plan.log):
+            if self.plan.log:
+                low, high = (exp(end) for end in self._log_ends(level))
+            else:
+                low, high, *_ = self.basis.grounds.ends(fraction_of("level", level))
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
@@ -187,7 +188,8 @@ class Result:
             raise PlanError(
                 "this run was made without log=True: take the logs of confidence_interval"
             )
-        low, high = self._log_ends(level)
+        with arithmetic(log=True):
+            low, high = self._log_ends(level)
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def _log_ends(self, level: float) -> tuple[Floats, Floats]:
@@ -199,7 +201,8 @@ class Result:
     @property
     def covariance(self) -> Floats:
         """The covariance (d, d) of the estimates."""
-        return covariance_of(self)
+        with arithmetic(self.plan.log):
+            return covariance_of(self)
 
     def of(self, function: Callable[..., Any], confidence: float | None = None) -> FunctionOf:
         """Return a function of the components, such as a ratio, by the delta method.

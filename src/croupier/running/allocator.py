@@ -15,6 +15,7 @@ from croupier.arms.base import Learner
 from croupier.data.draws import Batch, Draws, Outcome
 from croupier.data.history import Rows
 from croupier.data.ledger import Ledger
+from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.data.reduce_batch import chunks_of, outcome_of
 from croupier.engines.hold_interrupts import interrupts_held
@@ -268,7 +269,8 @@ class Allocator:
             )
         chunks = chunks_of(asked, draws, log=self.plan.log)
         try:
-            return outcome_of(self.plan, asked, chunks, digest=self.digest)
+            with arithmetic(self.plan.log):
+                return outcome_of(self.plan, asked, chunks, digest=self.digest)
         except ArmError:
             check_length(asked, draws.log_values if self.plan.log else draws.values)
             raise

@@ -17,7 +17,7 @@ import numpy as np
 
 from croupier.arms.base import Arm
 from croupier.data.draws import Floats
-from croupier.errors import ArmError
+from croupier.errors import ArmError, text_of
 from croupier.running.growing_boxes import Box, grown_boxes, parts_of
 from croupier.spaces.axes import Axes
 from croupier.spaces.base import INSIDE, Moved, Space
@@ -90,7 +90,16 @@ def grow(
 
 def _values(whole: Cell, u: Floats) -> Floats:
     """Return the function at the points of some probabilities, one finite number for each."""
-    y = np.asarray(whole.at(u), float)
+    try:
+        y = np.asarray(whole.at(u), float)
+    except Exception as error:
+        x, _ = whole.space.place(Moved(np.clip(u[:1], *INSIDE), None, None))
+        raise ArmError(
+            f"raised {type(error).__name__}: {text_of(error)}, called with {len(u)} points, the "
+            f"first one {x[0].round(6).tolist()}",
+            arm="pilot",
+            value=error,
+        ) from error
     if y.shape != (len(u),):
         raise ArmError(
             f"returned the shape {y.shape} for {len(u)} points: with splits='adaptive' the "

@@ -42,9 +42,6 @@ _CLIP: Final = 12.0
 #: From so many points on, the scale of the values does not change any more.
 _SETTLED: Final = 80
 
-#: More points cost more than they help: the ones nearest to the limit stay.
-MOST_POINTS: Final = 300
-
 #: The error is corrected by its leave-one-out predictions up to this factor.
 MOST_DOUBT: Final = 3.0
 
@@ -328,8 +325,6 @@ def surrogate_of(x: Floats, values: Floats, before: Surrogate | None = None) -> 
     The scale of the values is the one of the largest likelihood: as they are, or arcsinh(g/c) with
     c their median size or the 15 % quantile of it.
     """
-    near = _nearest(values)
-    x, values = x[near], values[near]
     if before is not None and len(x) >= _SETTLED:
         scales = [before.warp.c]
     else:
@@ -346,13 +341,6 @@ def surrogate_of(x: Floats, values: Floats, before: Surrogate | None = None) -> 
     assert best is not None
     kappa = float(np.clip(best.doubt(), 1.0, MOST_DOUBT))
     return Surrogate(best.x, best.y, best.warp, best.logs, kappa)
-
-
-def _nearest(values: Floats) -> NDArray[np.intp]:
-    """Return the points that a fit uses, in their order: those nearest to the limit."""
-    if len(values) <= MOST_POINTS:
-        return np.arange(len(values))
-    return np.sort(np.argsort(np.abs(values), kind="stable")[:MOST_POINTS])
 
 
 def _fitted(x: Floats, y: Floats, start: Floats | None) -> tuple[Floats, float]:

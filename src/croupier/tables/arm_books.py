@@ -246,15 +246,16 @@ class ArmBooks:
         for outcome in early:
             cross[index[outcome.arm]] = _with_batch(cross, index[outcome.arm], outcome)
         total: Any = 0.0
-        for arm, known in cross.items():
-            if known is None:
-                return None
-            sums = known.sums
-            if estimate.pooled.shared:
-                apart = known.origin + known.mean - estimate.value
-                sums = sums + known.draws * np.outer(apart, apart)
-            weight = estimate.pooled.weights[arm] / known.draws
-            total = total + np.outer(weight, weight) * sums
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # then it is unknown
+            for arm, known in cross.items():
+                if known is None:
+                    return None
+                sums = known.sums
+                if estimate.pooled.shared:
+                    apart = known.origin + known.mean - estimate.value
+                    sums = sums + known.draws * np.outer(apart, apart)
+                weight = estimate.pooled.weights[arm] / known.draws
+                total = total + np.outer(weight, weight) * sums
         return total if np.ndim(total) and np.isfinite(total).all() else None
 
 

@@ -31,12 +31,15 @@ def size_of(plan: Plan, ledger: Ledger, arm: int, decisions: int = 1, growth: fl
     """Return how many draws `decisions` decisions buy: each buys a share of the cost so far.
 
     The batch costs at most `growth` times what the arm has cost so far. Otherwise, among many arms,
-    an arm that was lucky in its first four draws would get a large batch.
+    an arm that was lucky in its first four draws would get a large batch. Where the arm may have
+    been chosen because more draws in a call may cost nothing, the batch finds this out. Otherwise
+    an arm with expensive draws would be chosen again and again for the same hope.
     """
     if plan.batch == "one" or ledger.count[arm] == 0:
         return plan.opening
     afford = min(decisions * plan.share * ledger.spent, growth * float(ledger.cost[arm]))
-    return max(1, int(ledger.bought(arm, afford)))
+    telling = ledger.telling_call(arm, plan.largest_share * ledger.spent)
+    return max(1, int(ledger.bought(arm, afford)), telling)
 
 
 def affordable(

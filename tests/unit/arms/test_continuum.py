@@ -148,6 +148,13 @@ def test_what_does_not_fit_the_function_is_named_with_the_way_out() -> None:
         cr.continuum(tilted, tilt=(0, 1))
 
 
+def test_a_draw_that_is_alike_at_both_ends_of_a_parameter_depends_on_it() -> None:
+    def away(rng: np.random.Generator, size: int, drift: float) -> Any:
+        return rng.normal(1.0, 1.0 + drift**2, size)
+
+    cr.continuum(away, drift=(-1.0, 1.0))  # any warning is an error here
+
+
 def test_rare_payoffs_at_the_corners_do_not_say_that_a_parameter_has_no_effect() -> None:
     def rare(rng, size, scale):
         z = rng.standard_normal(size) * scale

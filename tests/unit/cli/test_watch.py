@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -149,14 +150,14 @@ def port(store: Path) -> Iterator[int]:
 
 
 def asked(port: int, method: str = "GET", path: str = "/", **headers: str) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     said = {"Host": f"localhost:{port}", **{k.replace("_", "-"): v for k, v in headers.items()}}
-    connection.putrequest(method, path, skip_host=True)
-    for name, value in said.items():
-        connection.putheader(name, value)
-    connection.endheaders()
-    answer = connection.getresponse()
-    return answer.status, dict(answer.getheaders()), answer.read()
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.putrequest(method, path, skip_host=True)
+        for name, value in said.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
 
 
 def test_the_page_is_small_and_loads_nothing_from_elsewhere(port: int) -> None:

@@ -13,6 +13,7 @@ from croupier.estimates.bet_sums import Horizon, Told, horizon_at, left_of, told
 from croupier.estimates.bets import Bets
 from croupier.estimates.betting import FRACTIONS, crossing, log_wealth
 from croupier.estimates.strata_bets import StrataBets
+from tests.marks import slow
 
 LEVEL = math.log(2 / 0.05)
 
@@ -35,7 +36,7 @@ def powers(y):
 Y = np.linspace(0, 1, 101)
 
 
-@pytest.mark.parametrize("fraction", FRACTIONS[:24])
+@pytest.mark.parametrize("fraction", [FRACTIONS[0], FRACTIONS[23], *slow(*FRACTIONS[1:23])])
 def test_the_wealth_is_never_above_what_a_gambler_has(fraction):
     staked = np.full_like(Y, fraction)
     for m in np.linspace(0, 1, 101):
@@ -46,7 +47,7 @@ def test_the_wealth_is_never_above_what_a_gambler_has(fraction):
         assert won[[0, -1]] == pytest.approx(has[[0, -1]], abs=1e-12)  # exact for 0 and 1
 
 
-@pytest.mark.parametrize("fraction", FRACTIONS[:24])
+@pytest.mark.parametrize("fraction", [FRACTIONS[0], FRACTIONS[23], *slow(*FRACTIONS[1:23])])
 def test_the_wealth_falls_with_the_mean_that_is_tried(fraction):
     staked = np.full_like(Y, fraction)
     tried = [log_wealth(staked, powers(Y), np.full_like(Y, m)) for m in np.linspace(0, 1, 501)]
@@ -100,7 +101,7 @@ def expected(make, wealth, width):
 
 
 @pytest.mark.parametrize("width", [1, 2])
-@pytest.mark.parametrize("draws", [6, pytest.param(60, marks=pytest.mark.slow), 100_000])
+@pytest.mark.parametrize("draws", [6, *slow(60, 100_000)])
 @pytest.mark.parametrize("side", [0, 1])
 def test_the_expected_wealth_at_the_true_mean_is_at_most_1(width, draws, side):
     def make():

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import croupier as cr
+from tests.conftest import Clock
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -260,3 +261,17 @@ def test_a_far_more_efficient_arm_that_did_not_lead_is_said() -> None:
     assert result.plan.policy == shares
     assert said(result, "'good' has more than 3 times the efficiency of 'poor'")
     assert not said(cr.estimate(arms, draws=2000, rng=7), "times the efficiency")
+
+
+def test_an_interrupted_call_does_not_make_a_poor_arm_of_the_best_one(clock: Clock) -> None:
+    """The machine stops for a second in the last batch of the arm that gets the time."""
+
+    def best(rng: np.random.Generator, size: int) -> np.ndarray:
+        clock.now += 1e-8 * size + (1.0 if 0.08 < clock.now < 0.1 else 0.0)
+        return rng.normal(1.0, 1.0, size)
+
+    arms = {"best": best, "rival": clock.arm(1.6, 0.0, 1e-8)}
+    result = cr.estimate(arms, seconds=0.1, rng=7)
+    assert result.leader == "best"
+    assert result.arms["best"].efficiency < 1 / 3  # by what its largest calls took
+    assert not said(result, "times the efficiency")

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import beta, binom
 
 import croupier as cr
+from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -135,7 +136,7 @@ def test_an_interval_does_not_leave_the_bounds_of_the_target():
     assert high < 0.05
 
 
-@pytest.mark.parametrize("p", [0.003, 0.1, 0.5])
+@pytest.mark.parametrize("p", [0.1, *slow(0.003, 0.5)])
 def test_clopper_pearson_covers_by_enumeration(p):
     n, covered = 60, 0.0
     for count in range(n + 1):

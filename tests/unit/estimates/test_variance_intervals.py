@@ -13,6 +13,7 @@ from croupier.estimates.variance_intervals import (
     kl_variance_intersection,
     kl_variance_interval,
 )
+from tests.marks import slow
 
 
 def exact_end(p, level, upper):
@@ -35,7 +36,7 @@ def exact_end(p, level, upper):
         return -mpmath.expm1(-low) if upper else mpmath.exp(-low)
 
 
-@pytest.mark.parametrize("pairs", [1, 30, 10_000, 10**9])
+@pytest.mark.parametrize("pairs", [1, 10_000, *slow(30, 10**9)])
 @pytest.mark.parametrize(
     "mean", [1e-30, 1.5e-17, 2e-9, 1e-4, 0.1, 0.25, 0.4, 0.5 - 1e-7, 0.5 - 2.0**-53]
 )

@@ -115,6 +115,7 @@ def test_counts_have_nothing_that_a_normal_could_fit() -> None:
     assert family.points(np.random.default_rng(7), 10, 0).statistic.shape == (10, 0)
 
 
+@pytest.mark.filterwarnings("ignore:invalid value encountered in log:RuntimeWarning")
 def test_an_integrand_may_be_anything_where_the_target_is_zero() -> None:
     family = Family(stats.uniform(), [stats.norm(0.5, 1)], lambda x: np.log(x))
     with np.errstate(invalid="ignore"):

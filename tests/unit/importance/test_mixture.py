@@ -12,6 +12,7 @@ import pytest
 import croupier as cr
 from croupier.importance import Family, Normal
 from croupier.importance.mixture_draws import fitted, tuned_names
+from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -66,8 +67,7 @@ def test_workers_change_no_bit() -> None:
 
 
 @every
-@pytest.mark.parametrize("width", [1, 5])
-@pytest.mark.parametrize("tickets", [2, 13])
+@pytest.mark.parametrize(("width", "tickets"), [(5, 2), (1, 13), *slow((1, 2), (5, 13))])
 def test_a_stored_run_goes_on_to_the_last_bit(
     kind: dict[str, Any], width: int, tickets: int, tmp_path: Path
 ) -> None:

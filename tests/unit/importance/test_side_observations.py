@@ -56,7 +56,7 @@ def test_what_a_proposal_does_not_reach_is_not_known_from_others() -> None:
 def test_less_is_spent_on_finding_out() -> None:
     def spent_well(policy: cr.policies.Policy | str) -> float:
         arms = FAMILY.arms(side=True)
-        runs = [cr.estimate(arms, draws=400, policy=policy, rng=seed) for seed in range(60)]
+        runs = [cr.estimate(arms, draws=400, policy=policy, rng=seed) for seed in range(20)]
         shares = np.array([[row.draws for row in run.arms] for run in runs]) / 400
         return float((shares @ EXACT).mean() / EXACT.min())
 

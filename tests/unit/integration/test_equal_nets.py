@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +17,7 @@ from croupier.integration import one_integrand
 from croupier.integration.equal_nets import error_of_jump, highest_jump, least_of_equal_nets
 from croupier.integration.net_errors import net_error
 from croupier.integration.nets import net_points
+from tests.marks import slow
 
 R, N = 4, 256
 SEEDS = 60
@@ -53,9 +55,13 @@ def test_the_error_of_equal_nets_is_that_of_a_uniform_jump() -> None:
     assert np.sqrt(np.square(off).mean()) == pytest.approx(error_of_jump(R), rel=0.01)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("edge", [0.3347, 0.6273, 0.7497])
-def test_an_indicator_of_one_axis_is_never_far_off(edge: float, d: int) -> None:
+#: Each dimension and each edge of a jump; those that the quick tests try.
+JUMPS = set(product([1, 2, 3, 4, 5], [0.3347, 0.6273, 0.7497]))
+A_FEW = {(1, 0.3347), (2, 0.6273), (5, 0.7497)}
+
+
+@pytest.mark.parametrize(("d", "edge"), [*sorted(A_FEW), *slow(*sorted(JUMPS - A_FEW))])
+def test_an_indicator_of_one_axis_is_never_far_off(d: int, edge: float) -> None:
     plain, honest = errors(lambda x: (x[:, -1] < edge) * 1.0, d, edge)
     assert (plain > 4).any()  # without the least error, some seeds claim far too much
     assert honest.max() < 4
@@ -124,7 +130,7 @@ def test_a_jump_next_to_a_fraction_of_a_power_of_two_is_covered() -> None:
             assert abs(result.value - np.expm1(0.4997)) < 3 * result.stderr
 
 
-@pytest.mark.parametrize("seed", [113, 120, 125])
+@pytest.mark.parametrize("seed", [113, *slow(120, 125)])
 @pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 def test_a_run_does_not_stop_when_another_family_has_seen_a_spike(seed: int) -> None:
     spike = two()[-1]

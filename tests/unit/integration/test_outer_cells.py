@@ -12,6 +12,7 @@ import croupier as cr
 from croupier.integration.changes import Identity, NormalMixture, Rotated, Separable
 from croupier.integration.nets import net_points
 from croupier.integration.outer_cells import error_of_outer_cells
+from tests.marks import slow
 
 ALONG = 1 / np.sqrt(20)
 
@@ -22,7 +23,7 @@ def cosine(u: Any) -> Any:
 
 
 #: Of the seeds 1000 to 1159, these are runs whose error bar missed when only the nets made it.
-@pytest.mark.parametrize("seed", [1010, 1152, 1157])
+@pytest.mark.parametrize("seed", [1010, *slow(1152, 1157)])
 def test_a_turn_to_one_direction_has_an_error_bar_that_holds(seed: int) -> None:
     result = cr.integrate(cosine, [(0, 1)] * 20, rtol=1e-4, draws=200_000, rng=seed, progress=False)
     assert result.stopped == "tolerance"

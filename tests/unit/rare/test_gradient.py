@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import croupier as cr
+from tests.marks import slow
 
 quiet = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -159,7 +160,7 @@ class Stop:
 
 
 @quiet
-@pytest.mark.parametrize("tickets", [5, 20, 33, 45, 80])
+@pytest.mark.parametrize("tickets", [33, *slow(5, 20, 45, 80)])
 def test_a_descent_survives_a_cut(tickets: int, tmp_path: Path) -> None:
     def run(**settings: Any) -> cr.ProbabilityResult:
         return cr.probability(

@@ -164,3 +164,11 @@ def test_nothing_is_learned_from_one_number() -> None:
     learning.add(learning.first(), np.ones(4))
     assert len(learning) == 4
     assert not learning.learnable
+
+
+@quiet
+def test_thousands_of_fresh_calls_leave_a_process_of_three_hundred_points() -> None:
+    result = cr.probability(beyond, 2, draws=3000, rng=1)
+    assert result.search["learned"]
+    assert result.value == pytest.approx(stats.norm.sf(3.5), rel=0.03)
+    assert result.stderr < 0.02 * result.value

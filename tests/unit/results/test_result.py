@@ -18,6 +18,7 @@ import pytest
 
 import croupier as cr
 from tests.conftest import bits_of, clock_in
+from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -415,7 +416,8 @@ def test_a_result_becomes_a_dataset(kind: str, results: dict[str, cr.Result]) ->
 
 
 @pytest.mark.parametrize(
-    "kind", ["scalar", "vector", "anytime", "one draw", "never drawn", "constant", "huge", "many"]
+    "kind",
+    ["vector", "one draw", "many", *slow("scalar", "anytime", "never drawn", "constant", "huge")],
 )
 def test_a_result_is_drawn(kind: str, results: dict[str, cr.Result]) -> None:
     from matplotlib.figure import Figure

@@ -179,3 +179,13 @@ def test_a_function_that_returns_too_much_or_nan_is_named() -> None:
             splits="adaptive",
             draws=1_000,
         )
+
+
+def test_a_function_that_raises_in_the_pilot_is_named_with_a_point() -> None:
+    with pytest.raises(
+        cr.ArmError,
+        match=r"'pilot': raised ZeroDivisionError: .* the first one \[0\.\d+, 0\.\d+\]$",
+    ):
+        cr.stratify(lambda x: 1 / 0, over=SQUARE, splits="adaptive", draws=1_000, rng=7)
+    with np.errstate(all="raise"), pytest.raises(cr.ArmError, match="FloatingPointError"):
+        cr.stratify(lambda x: x[:, 0] / 0.0, over=SQUARE, splits="adaptive", draws=1_000, rng=7)

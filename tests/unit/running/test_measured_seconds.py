@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +67,31 @@ def test_a_stored_run_knows_the_prices_of_its_calls_when_it_goes_on(
     assert np.array_equal(*(ledger.call_prices for ledger in ledgers))
     assert again.decisions == first.decisions
     assert again.ask() == first.ask()
+
+
+#: Seconds of a call and of a draw.
+PRICES = {
+    "0.1 us": (0.0, 1e-7),
+    "1 us": (0.0, 1e-6),
+    "10 us": (0.0, 1e-5),
+    "5 ms + 1 us": (5e-3, 1e-6),
+    "3 ms": (0.0, 3e-3),
+}
+
+
+def _price(call: float, draw: float) -> float:
+    """Return the cost of a draw in the calls that a run of a second makes."""
+    return draw + call / min(10_000, (1 / 32 - call) / draw)
+
+
+@pytest.mark.parametrize("ratio", [10.0, 1e5])
+@pytest.mark.parametrize(("good", "poor"), list(itertools.permutations(PRICES, 2)))
+def test_the_better_arm_gets_the_time_at_any_price_of_calls_and_draws(
+    good: str, poor: str, ratio: float, clock: Clock
+) -> None:
+    spread = (ratio * _price(*PRICES[good]) / _price(*PRICES[poor])) ** 0.5
+    arms = {"good": clock.arm(1.0, *PRICES[good]), "poor": clock.arm(spread, *PRICES[poor])}
+    for order in (arms, dict(reversed(arms.items()))):
+        result = cr.estimate(order, seconds=1.0, rng=1)
+        assert result.arms["good"].share > 0.8
+        assert result.cost > 0.85 * result.seconds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from croupier.searching.one_thread import one_thread
-from croupier.searching.surrogate import MOST_POINTS, _Posterior, surrogate_of
+from croupier.searching.surrogate import _Posterior, surrogate_of
 
 
 def bent(x: Any) -> Any:
@@ -89,18 +89,6 @@ def test_noise_becomes_the_nugget() -> None:
     x = points(120)
     noise = np.random.default_rng(1).standard_normal(120)
     assert surrogate_of(x, bent(x) + noise).noise() > 5 * surrogate_of(x, bent(x)).noise()
-
-
-def test_only_the_points_nearest_to_the_limit_are_used() -> None:
-    x = points(MOST_POINTS + 40)
-    g = bent(x)
-    found = surrogate_of(x, g)
-    assert len(found.x) == MOST_POINTS
-    left = np.sort(np.abs(g))[-40:]
-    assert (
-        np.abs(found.warp(np.zeros(1))[0] - found.y).max()
-        <= np.abs(found.warp(left) - found.warp(np.zeros(1))[0]).max()
-    )
 
 
 def test_one_thread_leaves_the_number_of_threads_as_it_was() -> None:

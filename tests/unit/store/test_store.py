@@ -119,28 +119,32 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "anytime": (SCALARS, {"draws": 10**6, "anytime": True, "rtol": 0.01}),
 }
 
-every = pytest.mark.parametrize(("arms", "call"), CALLS.values(), ids=CALLS.keys())
-#: One batch at a time for all of them; several at once is quick to test only where it matters most.
-WIDE = ("variance-thompson", "one at a time", "vectors", "one learns", "anytime")
-every_width = pytest.mark.parametrize(
-    ("arms", "call", "width"),
-    [
-        pytest.param(
-            *CALLS[name],
-            width,
-            marks=[pytest.mark.slow] if width > 1 and name not in WIDE else [],
-            id=f"{name}, width {width}",
-        )
-        for name in CALLS
-        for width in (1, 5)
-    ],
-)
+#: Of these the quick tests see everything. Of the others they see one batch at a time, and a
+#: snapshot of a run that was interrupted: it is what holds the state of a policy.
+MAIN = ("variance-thompson", "one at a time", "vectors", "one learns", "anytime")
+
+
+def cases(*widths: int, quick: Callable[[str, int], bool]) -> pytest.MarkDecorator:
+    """Return all calls with all widths; what is not `quick` is slow."""
+    return pytest.mark.parametrize(
+        ("arms", "call", "width"),
+        [
+            pytest.param(
+                *CALLS[name],
+                width,
+                marks=[] if quick(name, width) else [pytest.mark.slow],
+                id=f"{name}, width {width}",
+            )
+            for name in CALLS
+            for width in widths
+        ],
+    )
 
 
 # -- resume
 
 
-@every_width
+@cases(1, 5, quick=lambda name, _: name in MAIN)
 def test_a_run_that_was_interrupted_ends_as_if_nothing_had_happened(
     arms: Any, call: dict[str, Any], width: int, tmp_path: Path, bits: Bits
 ) -> None:
@@ -155,7 +159,7 @@ def test_a_run_that_was_interrupted_ends_as_if_nothing_had_happened(
     assert (resumed.seed, resumed.plan.width) == (7, width)
 
 
-@every_width
+@cases(1, 5, quick=lambda name, width: width == 1 or name in MAIN)
 def test_a_snapshot_is_a_replay_to_the_last_bit(
     arms: Any,
     call: dict[str, Any],
@@ -508,12 +512,12 @@ def test_a_lock_file_that_nobody_holds_locks_nobody_out(
 # -- what can be seen of it
 
 
-@every
+@cases(2, quick=lambda name, _: name in {*MAIN, "kept values", "tolerance"})
 def test_a_run_is_seen_without_its_arms(
-    arms: Any, call: dict[str, Any], tmp_path: Path, bits: Bits
+    arms: Any, call: dict[str, Any], width: int, tmp_path: Path, bits: Bits
 ) -> None:
     path = tmp_path / "run.db"
-    result = cr.estimate(arms, rng=7, width=2, store=quick(path), **call)
+    result = cr.estimate(arms, rng=7, width=width, store=quick(path), **call)
     run = cr.open_run(path)
     seen = run.result()
     assert same(seen, result, bits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import pickle
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import example, given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import croupier as cr
@@ -22,12 +22,14 @@ from croupier.estimates.intervals import Anytime
 from croupier.policies import REGISTRY, UCB1
 from croupier.policies.base import sprint_of
 from croupier.tables.base import restore
+from tests.marks import slow
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
     pytest.mark.filterwarnings("ignore::croupier.CroupierWarning"),
 ]
 
+SCALINGS = ["common", "per-arm"]
 SPRINTERS = ["kl-ucb", "moss", "subgaussian-ucb", "tightest", "ucb-v", "ucb1"]
 
 #: Draws in [0, 1) of the arm and ticket, which may be scaled to other bounds.
@@ -157,9 +159,16 @@ def test_only_single_draws_of_cost_one_take_the_fast_way(settings: dict[str, Any
 # -- the same bits
 
 
-@pytest.mark.parametrize("scaling", ["common", "per-arm"])
-@pytest.mark.parametrize("kind", BOUNDS)
-@pytest.mark.parametrize("name", SPRINTERS)
+def every_pair() -> list[Any]:
+    """Return all cases; those that are not slow have every pair of two of the three settings."""
+    cases = itertools.product(enumerate(SPRINTERS), enumerate(BOUNDS), enumerate(SCALINGS))
+    sides: tuple[list[Any], list[Any]] = ([], [])
+    for (i, name), (j, kind), (k, scaling) in cases:
+        sides[(i + j + k) % 2].append((name, kind, scaling))
+    return [*sides[0], *slow(*sides[1])]
+
+
+@pytest.mark.parametrize(("name", "kind", "scaling"), every_pair())
 def test_a_run_of_single_draws_is_the_ordinary_run(name: str, kind: str, scaling: str) -> None:
     low, high = BOUNDS[kind]
     bounds = ((low, high), (low, high), (low, low + 0.75 * (high - low)))
@@ -175,7 +184,7 @@ def test_a_run_of_single_draws_is_the_ordinary_run(name: str, kind: str, scaling
     assert all_of(quick) == all_of(ordinary)
 
 
-@pytest.mark.parametrize("arms", [1, 2, 16])
+@pytest.mark.parametrize("arms", [16, *slow(1, 2)])
 def test_a_long_run_of_single_draws_is_the_ordinary_run(arms: int) -> None:
     quick, ordinary = table_of(arms=arms), table_of(arms=arms)
     play(quick, 6000)
@@ -206,7 +215,6 @@ ordinary_or_not = st.one_of(st.floats(0, 1), special, st.floats(-1e150, 1e150))
     st.booleans(),
 )
 @example([0.0, -0.0, -0.0, 1.0], set(), False)
-@examples(max_examples=150)
 def test_whatever_is_told_and_whenever_it_is_read(
     values: list[float], reads: set[int], clip: bool
 ) -> None:
@@ -231,7 +239,7 @@ def test_whatever_is_told_and_whenever_it_is_read(
 
 def test_reading_in_between_changes_nothing() -> None:
     quick, ordinary = table_of(), table_of()
-    for k in range(60):
+    for k in range(24):
         play(quick, k % 4)
         walk(ordinary, k % 4)
         assert quick.progress().draws == quick.ledger.draws
@@ -498,7 +506,8 @@ def _no_tracing() -> Iterator[None]:
     sys.settrace(before)
 
 
-def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw() -> None:
+@pytest.mark.parametrize("stride", [3, *slow(1)])
+def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw(stride: int) -> None:
     times = set()
     after = 0
     walk(ordinary := table_of(), 12)
@@ -506,7 +515,7 @@ def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw() -> None:
     walk(ordinary, 30)
     expected = all_of(ordinary)
     while True:
-        after += 1
+        after += stride
         table = table_of()
         play(table, 12)
         batch = table.ask()
@@ -527,13 +536,14 @@ def test_an_interrupt_in_tell_neither_loses_nor_doubles_a_draw() -> None:
     assert times == {0, 1}  # before the draw was noted, and after
 
 
+@pytest.mark.parametrize("stride", [79, *slow(17)])
 @pytest.mark.parametrize(
-    ("doing", "stride"),
+    "doing",
     [
-        (lambda table: table.ledger, 17),
-        (lambda table: table.progress().value, 17),
-        (lambda table: table.result(), 31),
-        (lambda table: setattr(table, "interval", Anytime(rho2=None)), 17),
+        lambda table: table.ledger,
+        lambda table: table.progress().value,
+        lambda table: table.result(),
+        lambda table: setattr(table, "interval", Anytime(rho2=None)),
     ],
     ids=["ledger", "progress", "result", "leaving"],
 )

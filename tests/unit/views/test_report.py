@@ -19,6 +19,7 @@ import croupier as cr
 from croupier.importance import Family
 from croupier.views import formats, report
 from croupier.views.table_content import content
+from tests.marks import slow
 
 pytest.importorskip("matplotlib")
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
@@ -203,8 +204,22 @@ def pages(
 
 # -- of every kind of run
 
+A_FEW = (
+    "many arms",
+    "constant",
+    "deep logs",
+    "nothing",
+    "long vector",
+    "strata",
+    "mixture",
+    "merged",
+)
+every_kind = pytest.mark.parametrize(
+    "kind", [*A_FEW, *slow(*[kind for kind in RESULTS if kind not in A_FEW])]
+)
 
-@pytest.mark.parametrize("kind", RESULTS)
+
+@every_kind
 def test_the_page_is_whole_and_has_the_numbers_of_the_table(
     kind: str, results: dict[str, cr.Result], pages: dict[str, Page]
 ) -> None:
@@ -221,7 +236,7 @@ def test_the_page_is_whole_and_has_the_numbers_of_the_table(
     assert page.source.startswith("<!DOCTYPE html>\n")
 
 
-@pytest.mark.parametrize("kind", RESULTS)
+@every_kind
 def test_the_page_needs_nothing_from_elsewhere(kind: str, pages: dict[str, Page]) -> None:
     page = pages[kind]
     assert not {"script", "link", "img", "iframe", "object", "base", "a"} & set(page.tags)
@@ -234,7 +249,7 @@ def test_the_page_needs_nothing_from_elsewhere(kind: str, pages: dict[str, Page]
         assert all(part.startswith("#") for part in re.findall(r"url\((.*?)\)", value))
 
 
-@pytest.mark.parametrize("kind", RESULTS)
+@every_kind
 def test_every_id_is_there_once_and_everything_that_is_referred_to(
     kind: str, pages: dict[str, Page]
 ) -> None:
@@ -246,7 +261,7 @@ def test_every_id_is_there_once_and_everything_that_is_referred_to(
     assert set(ids) == used
 
 
-@pytest.mark.parametrize("kind", ["many arms", "deep logs", "long vector", "merged"])
+@pytest.mark.parametrize("kind", ["many arms", "merged", *slow("deep logs", "long vector")])
 def test_the_same_result_gives_the_same_bytes(
     kind: str, results: dict[str, cr.Result], pages: dict[str, Page], tmp_path: Path
 ) -> None:
