@@ -1,12 +1,11 @@
-"""Integrals in one and two dimensions: what the cubature brings to `cr.integrate` there.
+"""Integrals in one and two dimensions: what nets cost there, beside a cubature.
 
-Each problem is played with all families, with the nets alone, and by scipy's adaptive cubature.
-`far` are the runs whose error is above four standard errors without a warning.
+Each problem is played by `cr.integrate` and by scipy's adaptive cubature. `far` are the runs whose
+error is above four standard errors without a warning.
 
 The problems are smooth, peaked, oscillating, with a kink, a jump, a singularity or a narrow spike.
-How many nodes the cubature gets was chosen on the problems of Genz in two dimensions. Its least
-error was chosen while looking at `one`, `two` and `more`: 32 problems. The eight of `fresh` were
-written down after that, and nothing was changed after they were played.
+The least errors of nets were chosen while looking at `one`, `two` and `more`: 32 problems. The
+eight of `fresh` were written down after that, and nothing was changed after they were played.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import geometric_mean
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from scipy import integrate as quadrature
@@ -28,7 +26,6 @@ from benchmarks import runner
 from benchmarks.integrands import Array, Problem
 from benchmarks.pages import Table
 from benchmarks.peers import Counted, cubature
-from croupier.integration import one_integrand
 
 #: No run makes more evaluations than this.
 MOST = 2**17
@@ -201,17 +198,15 @@ def low_dimensions() -> list[Problem]:
 def played(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
     """Return the row of one problem and one tolerance."""
     row: dict[str, Any] = {"problem": problem.name, "rtol": f"{rtol:g}", "group": problem.group}
-    for name, axes in (("all", one_integrand.MOST_AXES), ("nets", 0)):
-        with patch.object(one_integrand, "MOST_AXES", axes):
-            row |= {f"{key}, {name}": value for key, value in _runs(problem, rtol, seeds).items()}
+    row |= _runs(problem, rtol, seeds)
     f = Counted(problem)
     answer = cubature(problem, f, rtol, 0)
     solved = answer is not None and abs(answer.value - problem.value) <= 3 * rtol * problem.value
-    return row | {"cubature": f.evaluations if solved else ""}
+    return row | {"scipy": f.evaluations if solved else ""}
 
 
 def _runs(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]:
-    draws, reached, covered, warned, far, led = [], 0, 0, 0, 0, 0
+    draws, reached, covered, warned, far = [], 0, 0, 0, 0
     for seed in seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -223,9 +218,8 @@ def _runs(problem: Problem, rtol: float, seeds: Iterable[int]) -> dict[str, Any]
         covered += off <= (high - low) / 2
         warned += bool(result.warnings)
         far += off > 4 * result.stderr and not result.warnings
-        led += "cubature" in result.arms and result.arms["cubature"].weight == 1
     return {"runs": len(draws), "reached": reached, "covered": covered, "warned": warned,
-            "far": far, "evaluations": round(float(np.median(draws))), "led": led}  # fmt: skip
+            "far": far, "evaluations": round(float(np.median(draws)))}  # fmt: skip
 
 
 PROBLEMS = {problem.name: problem for problem in low_dimensions()}
@@ -241,24 +235,16 @@ def _cells(full: bool) -> Iterator[tuple[str, str, int]]:
 
 
 def table() -> Table:
-    """Return what the cubature gains in one and two dimensions, by group and tolerance."""
+    """Return what nets cost in one and two dimensions, by group and tolerance."""
     rows = []
     measured = runner.read("low-dimensions")
     for group, rtol in dict.fromkeys((row["group"], row["rtol"]) for row in measured):
         some = [row for row in measured if (row["group"], row["rtol"]) == (group, rtol)]
-        nets, scipy = (
-            [float(row["evaluations, all"]) / float(row[other]) for row in some if row[other]]
-            for other in ("evaluations, nets", "cubature")
-        )
-        runs, led, covered, far = (
-            sum(int(row[f"{c}, all"]) for row in some) for c in ("runs", "led", "covered", "far")
-        )
-        means = [f"{geometric_mean(ratios):.2f}" for ratios in (nets, scipy)]
-        cells = [f"{led}/{runs}", f"{covered}/{runs}", str(far)]
-        rows.append([group, rtol, str(len(some)), *means, *cells])
-    header = ["problems", "rtol", "number", "to the nets alone", "to scipy", "cubature led",
-              "covered", "far off"]  # fmt: skip
-    return header, rows
+        ratios = [float(row["evaluations"]) / float(row["scipy"]) for row in some if row["scipy"]]
+        runs, covered, far = (sum(int(row[c]) for row in some) for c in ("runs", "covered", "far"))
+        ratio = f"{geometric_mean(ratios):.2f}"
+        rows.append([group, rtol, str(len(some)), ratio, f"{covered}/{runs}", str(far)])
+    return ["problems", "rtol", "number", "to scipy", "covered", "far off"], rows
 
 
 BENCHMARKS = (runner.Benchmark("low-dimensions", ("problem", "rtol"), _cells, measure),)

@@ -20,7 +20,9 @@ from scipy.special import log_ndtr
 
 from benchmarks.rare_problems import FIRST, MORE, Problem
 from benchmarks.runner import load
-from croupier.rare.components import Component, Frozen, effective, log_normal
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import effective_size_of_logs
 from croupier.rare.fit import fitted
 from croupier.spaces.base import Space
 from croupier.spaces.read_space import read_space
@@ -41,16 +43,14 @@ class Found(NamedTuple):
     warned: bool
 
 
-def importance(g: G, calls: list[int], mixture: Frozen, rng: np.random.Generator) -> Found:
+def importance(g: G, calls: list[int], mixture: Mixture, rng: np.random.Generator) -> Found:
     """Draw from a fixed mixture until the standard error is 5 %."""
     n, total, squares = 0, 0.0, 0.0
     points = []
     while True:
-        own = rng.choice(len(mixture.shares), 500, p=mixture.shares)
-        parts = [mixture.components[k].sample(rng, int((own == k).sum())) for k in np.unique(own)]
-        z = np.concatenate(parts)
+        z, _ = mixture.draw(rng, 500)
         fails = g(z) < 0
-        y = np.exp(log_normal(z) - mixture.logpdf(z)) * fails
+        y = np.exp(log_standard_normal(z) - mixture.log_density(z)) * fails
         n, total, squares = n + len(y), total + float(y.sum()), squares + float(y @ y)
         points.append(z[fails])
         value = total / n
@@ -86,7 +86,7 @@ def form(g: G, calls: list[int], d: int, rng: np.random.Generator) -> Found:
                 break
             share /= 2
         z = tried
-    found = importance(g, calls, Frozen((Component(z, np.array(1.0)),), np.ones(1)), rng)
+    found = importance(g, calls, Mixture.normal(z), rng)
     return found._replace(warned=found.warned or not arrived)
 
 
@@ -144,13 +144,11 @@ def cross_entropy(g: G, calls: list[int], d: int, rng: np.random.Generator) -> F
     Phi(-g/s), and s falls so that the weights have a coefficient of variation of 1.5. 1000 points
     per level. The mixture is fitted by croupier's own EM, with its shrunk covariances.
     """
-    mixture = Frozen((Component(np.zeros(d), np.array(1.0)),), np.ones(1))
+    mixture = Mixture.normal(np.zeros(d))
     width, warned = math.inf, True
     for _ in range(30):
-        own = rng.choice(len(mixture.shares), 1000, p=mixture.shares)
-        parts = [mixture.components[k].sample(rng, int((own == k).sum())) for k in np.unique(own)]
-        z = np.concatenate(parts)
-        h, log_w = np.asarray(g(z), float), log_normal(z) - mixture.logpdf(z)
+        z, _ = mixture.draw(rng, 1000)
+        h, log_w = np.asarray(g(z), float), log_standard_normal(z) - mixture.log_density(z)
         fails = h < 0
         if fails.any() and _variation(log_w[fails], len(z)) < 1.5:
             warned = False
@@ -158,15 +156,14 @@ def cross_entropy(g: G, calls: list[int], d: int, rng: np.random.Generator) -> F
         width = _smoothing(h, log_w, width)
         smooth = log_w + log_ndtr(-h / width)
         kept = np.isfinite(smooth) & (smooth > smooth.max() - 30)
-        shares, components = zip(*fitted(z[kept], smooth[kept], rng), strict=True)
-        mixture = Frozen(tuple(components), np.array(shares) / sum(shares))
+        mixture = fitted(z[kept], smooth[kept], rng)
     found = importance(g, calls, mixture, rng)
     return found._replace(warned=found.warned or warned)
 
 
 def _variation(log_weight: Any, n: int) -> float:
     """Return the coefficient of variation of n weights, of which the given ones are not zero."""
-    return math.sqrt(max(n / effective(log_weight) - 1, 0.0))
+    return math.sqrt(max(n / effective_size_of_logs(log_weight) - 1, 0.0))
 
 
 def _smoothing(h: Any, log_w: Any, before: float) -> float:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.continuum import continuum
-    from croupier.arms.programs import Program
     from croupier.data.draws import Batch, Draws, Outcome
     from croupier.data.plan import Plan
     from croupier.errors import (
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         UnknownArgumentError,
     )
     from croupier.estimates.guaranteed import Guaranteed
+    from croupier.functions.programs import Program
     from croupier.integration.one_integrand import integrate
     from croupier.rare.limit_probability import probability
     from croupier.rare.splitting import splitting
@@ -96,7 +96,7 @@ _HOMES = {
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
     "arms.continuum": ("continuum",),
-    "arms.programs": ("Program",),
+    "functions.programs": ("Program",),
     "data.draws": ("Batch", "Draws", "Outcome"),
     "data.plan": ("Plan",),
     "errors": (

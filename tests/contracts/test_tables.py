@@ -13,6 +13,7 @@ import pytest
 import croupier as cr
 from croupier.engines.perform import perform
 from croupier.estimates.intervals import FixedSize
+from croupier.functions.function import INTEGRAND, Function
 from croupier.importance import Family
 from croupier.importance.mixture import Mixture
 from croupier.importance.mixture_draws import Proposed
@@ -105,7 +106,7 @@ def race(components: int = 1) -> Game:
 
     named = {}
     for arm in arms:
-        integrand = replace(arm.draw.integrand, f=peaks)
+        integrand = Function(peaks, "all", INTEGRAND, () if components == 1 else (components,))
         named[arm.name] = replace(arm, draw=replace(arm.draw, integrand=integrand))
     return Game(
         lambda width: kind_of("race").make(replace(plan, width=width), FixedSize()),

@@ -130,3 +130,8 @@ def a_quarter_of_a_disc(rng):
 @row(0.25, within=0.2, warns=EITHER)
 def two_hundred_points(rng):
     return cr.integrate(lambda x: x[:, 0] * x[:, 1], [(0, 1)] * 2, draws=200, rng=rng)
+
+
+@row(0.25, warns=EITHER)
+def a_program_as_integrand(rng):
+    return cr.integrate(cr.Program(["awk", "{print $1 * $2}"]), [(0, 1)] * 2, draws=2_000, rng=rng)

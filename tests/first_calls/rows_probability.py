@@ -137,3 +137,9 @@ def splitting_of_a_queue(rng):
         target=12,
     )
     return cr.estimate([queue], cost=1_000_000, rng=rng)
+
+
+@row(stats.norm.sf(2), warns=EITHER)
+def a_program_as_limit_state(rng):
+    program = cr.Program(["awk", "{print 2 - $1}"], timeout=60)
+    return cr.probability(program, 2, draws=1_000, rng=rng)

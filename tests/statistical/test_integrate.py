@@ -125,12 +125,12 @@ def test_a_spike_is_missed_silently_only_if_no_point_has_seen_it() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("problem", fresh(), ids=lambda problem: problem.name)
-def test_no_cubature_leads_to_a_silent_wrong_answer(problem: Problem) -> None:
+def test_low_dimensions_are_covered_and_never_silently_wrong(problem: Problem) -> None:
     covered, silent = 0, 0
     for seed in range(20):
         result = run(problem, 7000 + seed, rtol=1e-3, draws=2**16)
-        off, led = abs(result.value - problem.value), result.arms["cubature"].weight == 1
+        off = abs(result.value - problem.value)
         covered += off <= result.interval[1] - result.value
-        silent += led and off > 4 * result.stderr and not result.warnings
+        silent += off > 4 * result.stderr and not result.warnings
     assert covered >= 16  # below 16 has a chance of 0.3 % if it covers 95 %
     assert silent == 0

@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.integrand import Integrand, integrand_of
+from croupier.arms.integrand import integrand_of
 from croupier.arms.ready_made import Known
 from croupier.checks import positive
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
+from croupier.functions.function import Function
 from croupier.spaces.base import Space
 from croupier.spaces.read_space import read_space
 
@@ -29,7 +30,7 @@ _LARGEST: Final = 10_000
 class Accepted:
     """Values at accepted points; the cost of a draw is the number of proposals that it took."""
 
-    integrand: Integrand
+    integrand: Function
     log_target: Callable[[Any], Any]
     proposal: Space
     log_bound: float

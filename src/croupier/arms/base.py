@@ -14,7 +14,8 @@ from croupier.checks import Range, positive, range_of, unique_names
 from croupier.data.draws import Draws
 from croupier.errors import PlanError
 
-__all__ = ["Arm", "ArmLike", "Guided", "Learner", "as_arms", "copied", "scalar"]
+__all__ = ["Arm", "ArmLike", "DrawFunction", "Guided", "Learner", "OneAtATime", "as_arms", "copied",
+           "scalar"]  # fmt: skip
 
 #: The flags of functions whose body does not run when they are called.
 _NOT_AT_ONCE: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
@@ -79,6 +80,8 @@ class Arm:
             raise PlanError(f"the name of an arm must be a string, got {self.name!r}")
         draw = getattr(self.draw, "draw", None) if self.guided else self.draw
         _check_callable(self.name, draw, self.guided)
+        if (check := getattr(draw, "check_as_arm", None)) is not None:
+            check()  # a program that is not told how many draws to make
 
     @property
     def guided(self) -> bool:
@@ -112,11 +115,13 @@ def scalar(function: Callable[[np.random.Generator], Any]) -> DrawFunction:
     """
     if not callable(function):
         raise PlanError(f"cr.scalar wraps a function of (rng), got {function!r}")
-    return _OneAtATime(function)
+    return OneAtATime(function)
 
 
 @dataclass(frozen=True)
-class _OneAtATime:
+class OneAtATime:
+    """An arm of a function that makes one draw."""
+
     # A class and not a closure, so that the arm can be pickled.
     function: Callable[[np.random.Generator], Any]
 
@@ -125,6 +130,7 @@ class _OneAtATime:
         return getattr(self.function, "__name__", "<lambda>")
 
     def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return `size` draws, one after the other."""
         draws = [copied(self.function(rng)) for _ in range(size)]
         if isinstance(draws[0], Draws):
             values, costs, logs = (

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, integrand_of, weighted_values
+from croupier.arms.integrand import integrand_of, weighted_values
 from croupier.data.draws import Floats
+from croupier.functions.function import Function
 from croupier.spaces.base import INSIDE, Moved, Space
 from croupier.spaces.read_space import read_space
 
@@ -20,7 +21,7 @@ __all__ = ["Evaluated", "evaluated"]
 class Evaluated:
     """A function g of points of the unit cube, whose mean is the integral."""
 
-    integrand: Integrand
+    integrand: Function
     domain: Space
     name: str
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.integrand import Integrand, integrand_of
+from croupier.arms.integrand import integrand_of
 from croupier.arms.ready_made import Known
 from croupier.checks import share_of
 from croupier.data.draws import Draws
 from croupier.errors import PlanError
+from croupier.functions.function import Function
 from croupier.spaces.base import Space
 from croupier.spaces.read_space import read_space
 from croupier.spaces.vectors import NormalVector
@@ -26,7 +27,7 @@ __all__ = ["importance"]
 class Proposed:
     """Values f p/q at points of q, a part `defensive` of them from p itself."""
 
-    integrand: Integrand
+    integrand: Function
     target: Space
     proposal: Space
     defensive: float

@@ -177,7 +177,7 @@ def tell(
     ./simulate 100 1234 | croupier tell run.db 3 -
     """
     with errors_in_one_line():
-        from croupier.arms.program_answers import Output
+        from croupier.functions.program_answers import Output
 
         choice("format", output, Output)
         said = _read(values)
@@ -208,8 +208,8 @@ def _read(values: str) -> bytes:
 
 def _draws(table: Allocator, batch: Batch, said: bytes, output: Any) -> tuple[Any, Any]:
     """Return the values of a batch, and their costs if the budget is a cost."""
-    from croupier.arms.program_answers import Answer, draws_of
-    from croupier.arms.program_process import ProgramError
+    from croupier.functions.function import ProgramError
+    from croupier.functions.program_answers import Answer, draws_of
 
     costs = table.plan.unit != "draws"
     components: int | None = None

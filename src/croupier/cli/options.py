@@ -81,7 +81,7 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="Show no progres
 _FILES: Final = ("store", "report")
 _NAMES: Final = ("draws", "seconds", "cost", "atol", "rtol", "confidence", "anytime", "interval",
                  "policy", "combine", "objective", "log", "batch", "keep_values", "audit", "names",
-                 "clock", "seed", "workers", "width", *_FILES)  # fmt: skip
+                 "on_failure", "retries", "clock", "seed", "workers", "width", *_FILES)  # fmt: skip
 
 #: If the command line has one of these, the file's are left out: the first to be used up stops.
 _TOGETHER: Final = (("draws", "seconds", "cost"), ("atol", "rtol"))

@@ -37,7 +37,7 @@ _ZERO: Final = 2.0**-30
 
 #: log 100, and a tiny number of effective draws that replaces zero, so that the mean counts as 0.
 _DOUBT: Final = math.log(100)
-_LEAST: Final = 1e-5
+_LEAST_EFFECTIVE: Final = 1e-5
 
 
 def merge_moments(
@@ -116,6 +116,6 @@ def variance_with_missed(s2: Floats, mean: Floats, n: Floats) -> Floats:
     """Return variances (K, d) of draws that are never negative: see `Ledger.variance`."""
     squares = s2 + mean * mean
     effective = np.divide(n * mean * mean, squares, out=np.zeros_like(s2), where=squares > 0)
-    sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST)))
+    sure = mean * np.exp(-_DOUBT / np.sqrt(np.maximum(effective, _LEAST_EFFECTIVE)))
     gap = np.maximum(sure.max(axis=0) - mean, 0.0)
     return np.where(s2 > 0, np.maximum(s2, n * gap * gap), s2)

@@ -13,7 +13,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["KEPT_OF_VECTORS", "Tail", "extremes_of", "pareto_shape"]
+__all__ = ["HEAVIEST", "HEAVY", "KEPT_OF_VECTORS", "Tail", "extremes_of", "pareto_shape"]
 
 #: How many draws of each end an outcome carries, and how many times as many an arm keeps. There
 #: are fewer for vectors: they have many components, and each of them takes time.
@@ -22,13 +22,16 @@ KEPT_OF_VECTORS: Final = 32
 _KEPT_PER_ARM: Final = 4
 
 #: Used instead of -inf, the log of zero.
-_MOST: Final = float(np.finfo(float).max)
+_LARGEST_FLOAT: Final = float(np.finfo(float).max)
 
 #: Fewer draws than this say nothing about a tail.
 _LEAST_DRAWS: Final = 100
 
+#: A larger Pareto shape means an infinite variance.
+HEAVY: Final = 0.5
+
 #: In a mean excess, a shape counts as at most this: at 1 the mean is infinite.
-_HEAVIEST: Final = 0.9
+HEAVIEST: Final = 0.9
 
 
 def extremes_of(values: Floats) -> Floats:
@@ -133,7 +136,7 @@ class Tail:
             return self.shape()
         self._mark_gaps()
         logs = np.concatenate(self._parts)
-        top = np.maximum(logs.max(axis=0), -_MOST)
+        top = np.maximum(logs.max(axis=0), -_LARGEST_FLOAT)
         with np.errstate(under="ignore", over="ignore"):
             shape, _ = self._above(np.exp(logs - top), np.exp(self._high - top))
         return np.asarray(shape)  # the other end is bounded
@@ -201,5 +204,5 @@ def _pareto(largest: Floats) -> tuple[float, float]:
     shape = float(np.log1p(-theta_hat * x).sum()) / n
     sigma = -shape / theta_hat if theta_hat else float(x.mean())
     k = (n * shape + 5.0) / (n + 10.0)
-    excess = max(sigma + shape, 0.0) / (1 - min(k, _HEAVIEST))
+    excess = max(sigma + shape, 0.0) / (1 - min(k, HEAVIEST))
     return k, top * excess

@@ -32,7 +32,7 @@ _LN2_LOW: Final = float.fromhex("0x1.fdf473de6af28p-22")
 EMPTY: Final = -(2**30)
 
 #: The log of the largest draw must lie within ± this; larger floats are too coarse.
-_MOST: Final = 5e8
+_LARGEST_LOG: Final = 5e8
 
 #: Draws that are smaller than this part of the largest one change no bit of a sum of them.
 _NOTHING: Final = 2.0**-200
@@ -109,7 +109,7 @@ def _unit_of(top: float) -> tuple[float | None, Ints]:
     """Return the k of the unit 2^k from the largest log, and its exponent; None if no log."""
     if top == -math.inf:
         return 0.0, np.full(1, EMPTY)
-    if not -_MOST <= top <= _MOST:
+    if not -_LARGEST_LOG <= top <= _LARGEST_LOG:
         return None, np.full(1, EMPTY)
     k = math.ceil(top / _LN2)
     return float(k), np.array([k])
@@ -118,7 +118,7 @@ def _unit_of(top: float) -> tuple[float | None, Ints]:
 def _units_of(top: Floats) -> tuple[Floats | None, Ints]:
     """Do the same for each of several components."""
     none = top == -np.inf
-    if not (none | (np.abs(top) <= _MOST)).all():
+    if not (none | (np.abs(top) <= _LARGEST_LOG)).all():
         return None, np.full(top.shape, EMPTY)
     k = np.where(none, 0.0, np.ceil(np.where(none, 0.0, top) / _LN2))
     return k, np.where(none, EMPTY, k.astype(np.int64))
@@ -126,7 +126,7 @@ def _units_of(top: Floats) -> tuple[Floats | None, Ints]:
 
 def _refuse(logs: Floats, arm: str, ticket: int) -> NoReturn:
     """Raise the error that names the first value that is not the log of a draw."""
-    bad = ~(np.abs(logs) <= _MOST) & (logs != -np.inf)
+    bad = ~(np.abs(logs) <= _LARGEST_LOG) & (logs != -np.inf)
     value, many = float(logs[bad][0]), int(np.count_nonzero(bad))
     shown = f"returned {value:g}" + (f" ({many} of {logs.size} values)" if many > 1 else "")
     if np.isnan(value):
@@ -139,7 +139,7 @@ def _refuse(logs: Floats, arm: str, ticket: int) -> NoReturn:
         message = f"{shown}, the log of an infinite draw; to drop it would bias the answer"
     else:
         hint = "is its sign right?" if value > 0 else "the log of zero is -inf"
-        message = f"{shown}, a log beyond ±{_MOST:g}; {hint}"
+        message = f"{shown}, a log beyond ±{_LARGEST_LOG:g}; {hint}"
     raise ArmError(message, arm=arm, ticket=ticket, value=value)
 
 

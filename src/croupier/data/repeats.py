@@ -16,7 +16,7 @@ from croupier.data.draws import Floats
 __all__ = ["Copies", "Repeats"]
 
 #: A batch with fewer draws than this says too little.
-_LEAST: Final = 8
+_LEAST_EXTREMES: Final = 8
 
 #: A batch is a copy if it shares this many of its draws with another batch, and this part.
 _SHARED: Final = 4
@@ -60,7 +60,7 @@ class Repeats:
 
     def add(self, ticket: int, extremes: Floats) -> None:
         """Remember the draws that one outcome carries, (n, d): their first component."""
-        if len(extremes) >= _LEAST and len(self._tickets) < _REMEMBERED:
+        if len(extremes) >= _LEAST_EXTREMES and len(self._tickets) < _REMEMBERED:
             self._tickets.append(ticket)
             self._draws.append(extremes[:, 0])
 

@@ -41,7 +41,7 @@ def shrunk(covariance: Floats, mean: Floats, effective: float) -> Floats:
     """Return a covariance from n = `effective` points, shrunk towards independent coordinates.
 
     The diagonal counts as d points (an inverse Wishart prior: Fraley and Raftery, Journal of
-    Classification 24, 2007, section 2). That is right for coordinates that look independent, whose
+    Classification 24, 2007). That is right for coordinates that look independent, whose
     correlation matrix has the least eigenvalue (1 - sqrt(d/n))^2 (Marchenko and Pastur 1967). If it
     is a factor c smaller, the diagonal counts c times as much: a narrow direction stays narrow.
 
@@ -118,7 +118,7 @@ def fit(
         start: A mixture, responsibilities (n, k), or None for at most `most` `parts`.
         most: The largest number of components.
         df: Degrees of freedom of Student's distributions (Peel and McLachlan, Statistics and
-            Computing 10, 2000, equations 20 to 31), or None for normal ones.
+            Computing 10, 2000), or None for normal ones.
         steps: The largest number of rounds.
         shrink: What makes a covariance from that of the points of a component.
 
@@ -136,7 +136,8 @@ def fit(
     floor = _NARROWEST * moments(x, w)[1].diagonal() + 1e-300
     best = start if isinstance(start, Mixture) else _maximised(x, w, start, None, df, floor, shrink)
     before = -math.inf
-    for _ in range(steps):
+    # One normal is known at once.
+    for _ in range(steps if len(best) > 1 or df is not None else 0):
         joint = best.joint(x)
         total = log_sum_exp(joint)
         now = float(w @ total)
@@ -147,12 +148,16 @@ def fit(
     return best
 
 
-def bic(mixture: Mixture, points: Floats, weights: Floats) -> float:
-    """Return -2 log likelihood + parameters x log n, with n the effective size: less is better."""
+def bic(mixture: Mixture, points: Floats, weights: Floats, numbers: float | None = None) -> float:
+    """Return -2 log likelihood + parameters x log n, with n the effective size: less is better.
+
+    `numbers` is how many numbers the covariances have, if they were shrunk to fewer than all.
+    """
     k, d = mixture.means.shape
     n = float(effective_size(weights))
+    parameters = k * (1 + d) - 1 + (k * d * (d + 1) / 2 if numbers is None else numbers)
     mean = float(weights @ mixture.log_density(points) / weights.sum())
-    return -2 * n * mean + float(k * (1 + d + d * (d + 1) / 2) - 1) * math.log(max(n, 2.0))
+    return float(-2 * n * mean + parameters * math.log(max(n, 2.0)))
 
 
 def nearest_centres(
@@ -197,11 +202,12 @@ def _maximised(
     for k in np.flatnonzero(mass > 0):
         v = w * member[:, k]
         effective = float(effective_size(v))
-        if effective < 2 and mass[k] < mass.max():
-            continue  # a single point has no covariance
+        # A single point has no covariance, and d/4 points hardly any: four fifths would be prior.
+        if effective < max(2.0, x.shape[1] / 4) and mass[k] < mass.max():
+            continue
         if df is not None and before is not None:
             # The expected precision of a point, whose normal distribution has a random scale.
-            squares = before._squares(x, int(k))
+            squares = before.squared_distances(x, int(k))
             v = v * (df + x.shape[1]) / (df + squares)
         mean, covariance, _ = moments(x, v)
         if df is not None and before is not None:

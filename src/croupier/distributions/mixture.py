@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -55,7 +55,8 @@ class Mixture:
     def _peaks(self) -> Floats:
         return np.array([log_peak(root, self.df) for root in self.roots])
 
-    def _squares(self, points: Floats, k: int) -> Floats:
+    def squared_distances(self, points: Floats, k: int) -> Floats:
+        """Return |root^-1 (point - mean)|^2 for component k, (n,)."""
         z = turned(points - self.means[k], self._inverses[k])
         return np.asarray(np.einsum("ij,ij->i", z, z))
 
@@ -63,7 +64,7 @@ class Mixture:
         """Return the log density of every component at points (n, d), without shares: (n, k)."""
         found = np.empty((len(points), len(self)))
         for k in range(len(self)):
-            squares = self._squares(points, k)
+            squares = self.squared_distances(points, k)
             if self.df is None:
                 found[:, k] = self._peaks[k] - 0.5 * squares
             else:
@@ -137,14 +138,7 @@ class Mixture:
 
     def joined(self, other: Mixture, share: float) -> Mixture:
         """Return the mixture in which `other` has a share, after the components of this one."""
-        if self.df != other.df:
-            raise ValueError(f"mixtures with df={self.df} and df={other.df} cannot be joined")
-        return Mixture(
-            np.concatenate(((1 - share) * self.shares, share * other.shares)),
-            np.concatenate((self.means, other.means)),
-            np.concatenate((self.roots, other.roots)),
-            self.df,
-        )
+        return Mixture.mixed((self, other), (1 - share, share))
 
     def as_plain(self) -> dict[str, Any]:
         """Return the mixture as arrays and numbers, for a batch or a store.
@@ -152,7 +146,8 @@ class Mixture:
         A root that is a multiple of the unit matrix is one number, and a diagonal one is a vector.
         """
         roots = [compact(root) for root in self.roots]
-        return {"shares": self.shares, "means": self.means, "roots": roots, "df": self.df}
+        plain = {"shares": self.shares, "means": self.means, "roots": roots}
+        return plain if self.df is None else {**plain, "df": self.df}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Mixture:
@@ -166,6 +161,31 @@ class Mixture:
         roots = [full(np.asarray(root, float), means.shape[1]) for root in plain["roots"]]
         df = plain.get("df")
         return cls(plain["shares"], means, np.array(roots), None if df is None else float(df))
+
+    @classmethod
+    def mixed(cls, parts: Sequence[Mixture], shares: Any) -> Mixture:
+        """Return the mixture in which each part has its share; the components keep their order."""
+        df = parts[0].df
+        if any(part.df != df for part in parts):
+            raise ValueError(f"mixtures with df={[part.df for part in parts]} cannot be joined")
+        return cls(
+            np.concatenate([w * part.shares for w, part in zip(shares, parts, strict=True)]),
+            np.concatenate([part.means for part in parts]),
+            np.concatenate([part.roots for part in parts]),
+            df,
+        )
+
+    @classmethod
+    def around(cls, means: Floats, width: Any, shares: Floats | None = None) -> Mixture:
+        """Return round normals about means (k, d), with one width or one for each.
+
+        >>> Mixture.around(np.zeros((2, 3)), [1.0, 2.0]).roots[1].diagonal().tolist()
+        [2.0, 2.0, 2.0]
+        """
+        k, d = means.shape
+        widths = np.broadcast_to(np.asarray(width, float), k)
+        equal = np.full(k, 1 / k) if shares is None else shares
+        return cls(equal, means, widths[:, None, None] * np.eye(d))
 
     @classmethod
     def normal(cls, mean: Any, root: Any = 1.0) -> Mixture:

@@ -109,7 +109,7 @@ def langevin(
 
     The step e is 1.4/d^(1/6) unless it is given (Roberts and Rosenthal, JRSS B 60, 1998). A move
     takes two gradients. A drift is at most sqrt(d) standard deviations long, because gradients far
-    out are huge (Roberts and Tweedie, Bernoulli 2, 1996, section 1.4.2).
+    out are huge (Roberts and Tweedie, Bernoulli 2, 1996).
     """
     m, d = points.shape
     e = 1.4 / d ** (1 / 6) if step is None else step

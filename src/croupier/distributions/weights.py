@@ -98,7 +98,7 @@ def pareto_shape(logs: Floats) -> float:
     """Return the shape k of the tail of weights, from their logarithms.
 
     The largest min(n/5, 3 sqrt(n)) of them are taken for the tail (Vehtari et al., Pareto smoothed
-    importance sampling, JMLR 25, 2024, section 3.1). Above 0.7 an estimate is not to be trusted.
+    importance sampling, JMLR 25, 2024). Above 0.7 an estimate is not to be trusted.
     NaN if fewer than 20 distinct ones are left.
 
     >>> uniform = (np.arange(2000) + 0.5) / 2000

@@ -36,7 +36,7 @@ __all__ = ["FRACTIONS", "crossing", "log_wealth", "nearest_fraction"]
 FRACTIONS: Final[Floats] = np.append(2.0, 2.0 ** (-np.arange(63) / 2))
 
 #: No draw may cost more than this share of the wealth.
-_MOST: Final = 0.95
+_MOST_STAKED: Final = 0.95
 
 #: Below these sizes, series replace differences that lose their digits.
 _SMALL: Final = 1e-3
@@ -72,7 +72,7 @@ def log_wealth(fraction: Floats, sums: Floats, m: Floats) -> Floats:
     True
     """
     n, s1, s2, s3, s4 = sums.T
-    lam = np.minimum(fraction, _MOST / np.maximum(m, _MOST / FRACTIONS[0]))
+    lam = np.minimum(fraction, _MOST_STAKED / np.maximum(m, _MOST_STAKED / FRACTIONS[0]))
     x0, x1 = -lam * m, lam * (1 - m)
     h0, h1 = _second(x0), _second(x1)
     b = (h0 - h1) / lam

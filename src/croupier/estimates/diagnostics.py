@@ -12,7 +12,7 @@ from croupier.data.batch_moments import FLAT
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.epochs import schedule_of
-from croupier.data.extremes import Tail
+from croupier.data.extremes import HEAVY, Tail
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
 from croupier.data.plan import Plan
@@ -32,8 +32,7 @@ _SOME = 8
 #: One draw that makes up this part of the estimated variance is too much.
 _ONE_DRAW = 0.05
 
-#: A Pareto shape above this means an infinite variance, and the normal quantile of a test at 5 %.
-_HEAVY = 0.5
+#: The normal quantile of a test at 5 %.
 _Z = 1.645
 
 #: An arm that is this many times more efficient than the leading one should have led, in a run
@@ -350,7 +349,7 @@ def _heavy(plan: Plan, ledger: Ledger, pooled: Pooled, tails: Mapping[int, Tail]
         shape = tails[arm].shape_of_logs() if plan.log else tails[arm].shape()
         shapes[arm] = float(np.fmax.reduce(shape))  # NaN, if nothing is known
     found = [
-        arm for arm in counted if shapes[arm] > _HEAVY + _by_chance(plan, tails[arm], shapes[arm])
+        arm for arm in counted if shapes[arm] > HEAVY + _by_chance(plan, tails[arm], shapes[arm])
     ]
     if not found:
         return []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,10 @@ from croupier.data.scale import Scale
 from croupier.estimates.bet_sums import told_in
 from croupier.estimates.combiners import Combiner, Pooled, pool
 from croupier.estimates.exact_ends import clopper_pearson, never_varied, range_of_target
-from croupier.estimates.intervals import FixedSize, Guaranteed, Interval, half_width
+from croupier.estimates.intervals import FixedSize, Interval, half_width
 from croupier.estimates.skewed_ends import skewed_ends
 
-__all__ = ["BetsLookBack", "Ends", "Estimate", "Grounds", "estimate_of", "look_back", "shaped",
-           "stderr_of"]  # fmt: skip
+__all__ = ["Ends", "Estimate", "look_back", "shaped", "stderr_of"]
 
 
 class Ends(NamedTuple):
@@ -47,8 +47,13 @@ class Ends(NamedTuple):
         return cls(low, high, np.maximum(high - value, value - low), kind)
 
 
-class Grounds(NamedTuple):
-    """What an interval is made from. `ledger` is None if the estimate is not from a ledger."""
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Pooled numbers in the user's units, with their error; its numbers are made when first read.
+
+    `scale` is the scale of the pooled numbers. With a `ledger`, the bounds of its arms are used
+    where a standard error says too little. All numbers are arrays of d components.
+    """
 
     plan: Plan
     scale: Scale
@@ -56,13 +61,51 @@ class Grounds(NamedTuple):
     interval: Interval
     ledger: Ledger | None = None
 
-    def ends(self, confidence: float) -> Ends:
+    @cached_property
+    def _numbers(self) -> tuple[Floats, Floats, Ends, Floats | None]:
+        plan, scale, pooled = self.plan, self.scale, self.pooled
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # beyond any double
+            if not plan.log:
+                value, stderr = scale.value_of(pooled.mean), scale.spread_of(stderr_of(pooled))
+                return value, stderr, self.ends_at(plan.confidence), None
+            half = half_width(self.interval, pooled, plan.confidence)
+            scaled = np.array((pooled.mean, stderr_of(pooled), half))
+            mean = scaled[0]
+            logs = np.array((log_of(mean, scale.exponent), *relative(scaled[1:], mean)))
+            value, stderr, half = exp_of(scaled, scale.exponent)
+            return value, stderr, Ends(value - half, value + half, half, self.interval.name), logs
+
+    @property
+    def value(self) -> Floats:
+        """The estimate."""
+        return self._numbers[0]
+
+    @property
+    def stderr(self) -> Floats:
+        """Its standard error, NaN where no arm has varied."""
+        return self._numbers[1]
+
+    @property
+    def ends(self) -> Ends:
+        """Both ends of the interval at the confidence of the plan."""
+        return self._numbers[2]
+
+    @property
+    def half_width(self) -> Floats:
+        """The half-width of the interval: see `Ends`."""
+        return self._numbers[2].half_width
+
+    @property
+    def logs(self) -> Floats | None:
+        """In a run of logs, the rows log(value), its standard error and its half-width."""
+        return self._numbers[3]
+
+    def ends_at(self, confidence: float) -> Ends:
         """Return the interval at a level, from a standard error or from the bounds of the draws."""
         value, interval = self.scale.value_of(self.pooled.mean), self.interval
-        if isinstance(interval, Guaranteed):
-            low, high = interval.ends(confidence)
+        if (sure := interval.ends(confidence)) is not None:
             # An interval that is made longer still holds, and the estimate lies in it.
-            low, high = np.minimum(low, value), np.maximum(high, value)
+            low, high = np.minimum(sure[0], value), np.maximum(sure[1], value)
             return Ends.around(value, low, high, interval.name)
         half = self.scale.spread_of(half_width(interval, self.pooled, confidence))
         ends = Ends(value - half, value + half, half, interval.name)
@@ -76,20 +119,21 @@ class Grounds(NamedTuple):
             known = (value > 0) & np.isfinite(half)
             low, high = np.where(known, np.multiply(skewed, value), (ends.low, ends.high))
             ends = Ends.around(value, low, high, interval.name)
-        return self._within_bounds(ends, value, confidence) if any(self.plan.bounds) else ends
+        if not any(self.plan.bounds):
+            return ends
+        return self._within_bounds(self.ledger, ends, value, confidence)
 
-    def _within_bounds(self, ends: Ends, value: Floats, confidence: float) -> Ends:
+    def _within_bounds(self, ledger: Ledger, ends: Ends, value: Floats, confidence: float) -> Ends:
         """Use the bounds of the draws: exact ends where they are known, none beyond the bounds."""
-        assert self.ledger is not None
         first, last = range_of_target(self.plan)
         inside = (first <= value) & (value <= last)
         low = np.where(inside, np.maximum(ends.low, first), ends.low)
         high = np.where(inside, np.minimum(ends.high, last), ends.high)
         kind, exact = ends.kind, None
         if isinstance(self.interval, FixedSize):
-            kind, exact = "clopper-pearson", clopper_pearson(self.plan, self.ledger, confidence)
+            kind, exact = "clopper-pearson", clopper_pearson(self.plan, ledger, confidence)
         if exact is None and not self.pooled.varies.all():
-            kind, exact = "never-varied", never_varied(self.plan, self.ledger, confidence)
+            kind, exact = "never-varied", never_varied(self.plan, ledger, confidence)
         if exact is None:
             return ends._replace(low=low, high=high)
         low, high = np.where(exact.known, exact[1:], (low, high))
@@ -97,66 +141,15 @@ class Grounds(NamedTuple):
         return Ends.around(value, low, high, kind)
 
 
-class Estimate(NamedTuple):
-    """An estimate with its error, made once for all readers: arrays of d numbers.
+def look_back(
+    plan: Plan, combiner: Combiner, interval: Interval, rows: Callable[[], Rows] | None = None
+) -> LookBack:
+    """Return the function that makes earlier estimates for a history, with the last interval.
 
-    In a run of logs, `logs` has the rows log(value), its standard error and its half-width.
+    An interval that follows every batch needs the rows of the history for this.
     """
-
-    grounds: Grounds
-    value: Floats
-    stderr: Floats
-    ends: Ends
-    logs: Floats | None
-
-    @property
-    def half_width(self) -> Floats:
-        """The half-width of the interval: see `Ends`."""
-        return self.ends.half_width
-
-    def kept(self, interval: Interval, ledger: Ledger) -> Estimate:
-        """Return the estimate for a result: an interval and a ledger that do not change later."""
-        return self._replace(grounds=self.grounds._replace(interval=interval, ledger=ledger))
-
-    def joint(self, covariance: Floats | None) -> Estimate:
-        """Return the estimate with the covariance of its components, if it is known."""
-        pooled = self.pooled._replace(covariance=covariance)
-        return self._replace(grounds=self.grounds._replace(pooled=pooled))
-
-    @property
-    def pooled(self) -> Pooled:
-        """The pooled numbers."""
-        return self.grounds.pooled
-
-    @property
-    def interval(self) -> Interval:
-        """How the error bar is made."""
-        return self.grounds.interval
-
-
-def estimate_of(
-    plan: Plan, scale: Scale, pooled: Pooled, interval: Interval, ledger: Ledger | None = None
-) -> Estimate:
-    """Return the estimate in the user's units; `scale` is the scale of the pooled numbers.
-
-    With a `ledger`, the bounds of its arms are used where a standard error says too little.
-    """
-    grounds = Grounds(plan, scale, pooled, interval, ledger)
-    if not plan.log:
-        value, stderr = scale.value_of(pooled.mean), scale.spread_of(stderr_of(pooled))
-        return Estimate(grounds, value, stderr, grounds.ends(plan.confidence), None)
-    half = half_width(interval, pooled, plan.confidence)
-    scaled = np.array((pooled.mean, stderr_of(pooled), half))
-    mean = scaled[0]
-    logs = np.array((log_of(mean, scale.exponent), *relative(scaled[1:], mean)))
-    value, stderr, half = exp_of(scaled, scale.exponent)
-    with np.errstate(invalid="ignore"):  # a value that no double holds has no ends either
-        ends = Ends(value - half, value + half, half, interval.name)
-    return Estimate(grounds, value, stderr, ends, logs)
-
-
-def look_back(plan: Plan, combiner: Combiner, interval: Interval) -> LookBack:
-    """Return the function that makes earlier estimates for a history, with the last interval."""
+    if interval.follows and rows is not None:
+        return _BetsLookBack(plan, combiner, interval, rows())
     return partial(_estimate_then, plan, combiner, interval)
 
 
@@ -172,32 +165,30 @@ def _estimate_then(
 
 
 @dataclass
-class BetsLookBack:
+class _BetsLookBack:
     """Makes earlier estimates for a history with a guaranteed interval: it bets on `rows` again."""
 
     plan: Plan
     combiner: Combiner
-    interval: Guaranteed
+    interval: Interval
     rows: Rows
 
     def __post_init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        self._then = self.interval.seated(self.plan, self.interval.shared_mean)
+        self._then: Interval | None = None
         self._row, self._draws = 0, 0
 
     def __call__(self, ledger: Ledger) -> tuple[Floats, Floats]:
         """Return the estimate and its half-width as they were with the batches of this ledger."""
-        if self._draws > ledger.draws:
-            self._start()
+        pooled = pool(ledger, self.combiner)
+        if self._then is None or self._draws > ledger.draws:
+            self._then = self.interval.seated(self.plan, pooled.shared)
+            self._row, self._draws = 0, 0
         for told in told_in(self.rows, self._row):
             if self._draws + told.size > ledger.draws:
                 break
             self._then.add(told)
             self._row, self._draws = self._row + 1, self._draws + told.size
-        pooled = pool(ledger, self.combiner)
-        then = estimate_of(self.plan, ledger.scale, pooled, self._then)
+        then = Estimate(self.plan, ledger.scale, pooled, self._then)
         return then.value, then.half_width
 
 

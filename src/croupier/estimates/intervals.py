@@ -18,6 +18,8 @@ import numpy as np
 
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
+from croupier.data.plan import Plan
+from croupier.estimates.bet_sums import Told
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.guaranteed import Guaranteed
 
@@ -86,6 +88,56 @@ class Interval(Protocol):
     def after(self, state: Mapping[str, Any], ticket: int) -> Interval:
         """Return this interval for a run that continues at a ticket, after a call with a state."""
 
+    def seated(self, plan: Plan, shared_mean: bool) -> Interval:
+        """Return this interval for a run of a plan, before its first batch."""
+
+    def add(self, told: Told) -> None:
+        """Learn from the batch that is next in ticket order; only called if it follows them."""
+
+    def kept(self) -> Interval:
+        """Return the interval as it is now, for a result: later batches do not change it."""
+
+    def ends(self, confidence: float) -> tuple[Floats, Floats] | None:
+        """Return both ends if they do not rest on a standard error; None if they do."""
+
+
+class SymmetricInterval:
+    """What the intervals share that are made from a standard error, and learn from no batch."""
+
+    name = ""
+    looking = False
+    follows = False
+
+    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> Any:
+        """Return itself: it has nothing to learn."""
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Return its name."""
+        return {"name": self.name}
+
+    def resumed(self, state: Mapping[str, Any]) -> Any:
+        """Return itself."""
+        return self
+
+    def after(self, state: Mapping[str, Any], ticket: int) -> Any:
+        """Return itself."""
+        return self
+
+    def seated(self, plan: Plan, shared_mean: bool) -> Any:
+        """Return itself."""
+        return self
+
+    def add(self, told: Told) -> None:
+        """Ignore a batch."""
+
+    def kept(self) -> Any:
+        """Return itself."""
+        return self
+
+    def ends(self, confidence: float) -> None:
+        """Return None: the ends follow from a standard error."""
+
 
 def learned(interval: Interval, states: Iterable[Mapping[str, Any]]) -> Interval:
     """Return the interval with what it learned in an earlier call: it keeps this for ever.
@@ -121,7 +173,7 @@ def normal_quantile(probability: float) -> float:
 
 
 @dataclass(frozen=True)
-class FixedSize:
+class FixedSize(SymmetricInterval):
     """For a sample whose size does not depend on its draws: z + (z^3 + z)/(4 df).
 
     These are the first two terms of Student's quantile (Abramowitz and Stegun 26.7.5), with the
@@ -130,8 +182,6 @@ class FixedSize:
     """
 
     name = "fixed-size"
-    looking = False
-    follows = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         z = normal_quantile((1 + confidence) / 2)
@@ -139,18 +189,6 @@ class FixedSize:
 
     def ready(self, pooled: Pooled) -> bool:
         return False  # if it stopped the run, it would cover far less than its level
-
-    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> FixedSize:
-        return self
-
-    def state(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-    def resumed(self, state: Mapping[str, Any]) -> FixedSize:
-        return self
-
-    def after(self, state: Mapping[str, Any], ticket: int) -> FixedSize:
-        return self
 
 
 #: How much wider an interval is because the run stops at an error that looks small, and because
@@ -160,7 +198,7 @@ _CHOSEN: Final = 0.9
 
 
 @dataclass(frozen=True)
-class StudentNets:
+class StudentNets(SymmetricInterval):
     """For the mean of the best of some groups of independent nets: t + 0.9 z/sqrt(df).
 
     t is Student's quantile with the df of their variance. The second term allows for a choice: the
@@ -169,8 +207,6 @@ class StudentNets:
     """
 
     name = "student-nets"
-    looking = False
-    follows = False
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
         from scipy.special import stdtrit
@@ -182,23 +218,9 @@ class StudentNets:
     def ready(self, pooled: Pooled) -> bool:
         return bool(pooled.varies.all())
 
-    def look(
-        self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None
-    ) -> StudentNets:
-        return self
-
-    def state(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-    def resumed(self, state: Mapping[str, Any]) -> StudentNets:
-        return self
-
-    def after(self, state: Mapping[str, Any], ticket: int) -> StudentNets:
-        return self
-
 
 @dataclass(frozen=True)
-class ManyLooks:
+class ManyLooks(SymmetricInterval):
     """For a run that looks after every batch and stops when it is precise enough.
 
     The half-width is z + (z^3 + z)/(4 df) + 0.6 z/sqrt(df). The first two terms are those of the
@@ -210,8 +232,6 @@ class ManyLooks:
     """
 
     name = "many-looks"
-    looking = False
-    follows = False
     least_df: ClassVar[float] = 100.0
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
@@ -227,21 +247,9 @@ class ManyLooks:
         needed = np.maximum(self.least_df, 20 / np.square(pooled.weights).sum(axis=0))
         return bool(pooled.varies.all() and (pooled.df >= needed).all())
 
-    def look(self, pooled: Pooled, confidence: float, end: ExpectedEnd | None = None) -> ManyLooks:
-        return self
-
-    def state(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-    def resumed(self, state: Mapping[str, Any]) -> ManyLooks:
-        return self
-
-    def after(self, state: Mapping[str, Any], ticket: int) -> ManyLooks:
-        return self
-
 
 @dataclass(frozen=True)
-class Anytime:
+class Anytime(SymmetricInterval):
     """Holds at all times at once: you may stop at any time and for any reason.
 
     This is the asymptotic confidence sequence of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas
@@ -255,10 +263,9 @@ class Anytime:
 
     rho2: float | None = None
     name = "anytime"
-    follows = False
 
     @property
-    def looking(self) -> bool:
+    def looking(self) -> bool:  # type: ignore[override]
         return self.rho2 is None
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
@@ -286,9 +293,6 @@ class Anytime:
         if rho2 is not None and not (isinstance(rho2, float) and 0 < rho2 < math.inf):
             raise ValueError(f"rho2 must be a positive number, got {rho2!r:.50}")
         return Anytime(rho2)
-
-    def after(self, state: Mapping[str, Any], ticket: int) -> Anytime:
-        return self
 
 
 #: If a budget ends a run, an anytime interval is tightest at this share of it: it is looked at

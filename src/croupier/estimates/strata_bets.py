@@ -50,7 +50,7 @@ _AIM: Final = 0.8
 _FURTHER: Final = 1.25
 
 #: No bet on the sum stakes more than this fraction.
-_MOST: Final = 0.75
+_MOST_STAKED: Final = 0.75
 
 #: At most this many values are tried for the factor rho.
 _TRIED: Final = 64
@@ -102,7 +102,7 @@ class StrataBets:
         self._bets.add(arm, fractions(goal.half[arm], before), batch)
         # The size of a batch is known before its draws are.
         left = np.maximum(goal.draws[arm] - arms.sums[arm, 0], batch.size)
-        staked = np.clip((goal.level * self._parts[arm] - self._phi[arm]) / left, 0.0, _MOST)
+        staked = np.clip((goal.level * self._parts[arm] - self._phi[arm]) / left, 0.0, _MOST_STAKED)
         c = (before[1] + 0.5) / (before[0] + 1)
         self._phi[arm] += staked * batch.size
         self._sum += staked * batch.size * batch.mean

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Floats
-from croupier.importance.points import Points, log_mixture
+from croupier.distributions.weights import log_mixture
+from croupier.importance.points import Points
 
 __all__ = ["constant_warnings", "density_warnings"]
 

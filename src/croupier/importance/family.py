@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
@@ -11,6 +10,7 @@ import numpy as np
 from croupier.arms.base import Arm, copied
 from croupier.checks import known_settings, positive
 from croupier.data.draws import Floats
+from croupier.distributions.mixture import Mixture
 from croupier.errors import ArmError, PlanError
 from croupier.importance.mixture_run import MixtureOptions, run_mixture
 from croupier.importance.points import Normal, Points
@@ -84,7 +84,7 @@ class Family:
         self._log_target = as_log_density(target)
         self._integrand = f
         self._space: Space | None = None
-        self._means: Floats | None = None
+        self._moved: Mixture | None = None
 
     @classmethod
     def tilted(
@@ -159,7 +159,7 @@ class Family:
             )
         standard = Moved(space, Normal(np.zeros(means.shape[1])), "")
         family = cls(standard.logpdf, moved, first_column, normalised=True, costs=costs)
-        family._space, family._means = space, means
+        family._space, family._moved = space, Mixture.around(means, 1.0)
         return family
 
     def __len__(self) -> int:
@@ -183,12 +183,11 @@ class Family:
         if x.shape[:1] != (size,):
             message = f"was asked for {size} points and sampled an array of shape {x.shape}"
             raise ArmError(message, arm=name, value=x)
-        log_q = np.empty((size, len(self)))
-        if self._means is not None and np.isfinite(x).all():
-            # Moved standard normals: all their densities at once.
-            away = np.square(self.statistic(x)[:, None] - self._means).sum(axis=2)
-            log_q = -0.5 * away - 0.5 * self._means.shape[1] * math.log(2 * math.pi)
+        if self._moved is not None and np.isfinite(x).all():
+            # Their densities need no call of the user's functions.
+            log_q = self._moved.component_log_densities(self.statistic(x))
         else:
+            log_q = np.empty((size, len(self)))
             for j, one in enumerate(self.proposals):
                 whose = "its log density" if j == proposal else f"log density of {self.names[j]!r}"
                 log_q[:, j] = density_at(one.logpdf, x, size, whose, name)

@@ -13,9 +13,10 @@ import numpy as np
 
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats, Outcome
-from croupier.data.extremes import Tail, extremes_of
+from croupier.data.extremes import HEAVY, Tail, extremes_of
 from croupier.data.log_scale import log_of
 from croupier.data.plan import Plan
+from croupier.distributions.weights import effective_size
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
@@ -27,10 +28,8 @@ from croupier.importance.points import Normal, Points
 
 __all__ = ["FITTED_TO", "Weighed", "Weighing"]
 
-#: A Pareto shape above 0.5 means an infinite variance. The weights of a good mixture are bounded,
-#: but sometimes they also look like this. Then their variance is well known: df is more than 4 %
-#: of the number of draws.
-_HEAVY: Final = 0.5
+#: The weights of a good mixture are bounded, but sometimes they look as if their variance was
+#: infinite. Then it is well known all the same: df is more than 4 % of the number of draws.
 _UNKNOWN: Final = 0.04
 
 #: If more draws than this share are not zero, the integrand is no rare event.
@@ -60,11 +59,7 @@ class Weighed(NamedTuple):
 
 
 class Weighing:
-    """All draws of a mixture, weighted together; `tuned` are the normals fitted so far.
-
-    `look` weights the draws. `looks` has one entry per look: how many outcomes were told until
-    then, their weights, and the answer.
-    """
+    """All draws of a mixture, weighted together; `tuned` are the normals fitted so far."""
 
     def __init__(self, plan: Plan) -> None:
         settings = plan.settings
@@ -80,7 +75,7 @@ class Weighing:
         self.told = 0
         self.tuned: list[Normal] = []
         self._fitted_to: list[float] = []
-        self.looks: list[tuple[int, Weighed, Pooled]] = []
+        self._latest: tuple[int, Weighed, Pooled] | None = None
 
     def add(self, outcome: Outcome) -> None:
         """Take the next outcome, in ticket order."""
@@ -96,22 +91,18 @@ class Weighing:
         assert self._gathered is not None
         return self._gathered
 
-    def look(self) -> tuple[int, Weighed, Pooled]:
+    def _look(self) -> tuple[Weighed, Pooled]:
         """Look at everything told so far; the look is kept until more is told."""
-        told = self.told
-        if not self.looks or self.looks[-1][0] < told:
-            if self.looks:  # only the answer of an old look is still needed
-                row, weighed, pooled = self.looks[-1]
-                self.looks[-1] = row, weighed._replace(mixed=_NO_DRAWS, left=_NOTHING_LEFT), pooled
+        if self._latest is None or self._latest[0] < self.told:
             weighed = self._weigh(self._seen())
-            self.looks.append((told, weighed, self._pooled(self._seen(), weighed)))
-        return self.looks[-1]
+            self._latest = self.told, weighed, self._pooled(self._seen(), weighed)
+        _, weighed, pooled = self._latest
+        return weighed, pooled
 
     def of_all(self, late: Sequence[Outcome]) -> tuple[Seen, Weighed, Pooled]:
         """Return all draws told so far and those that came early, their weights and the answer."""
         if not late:
-            _, weighed, pooled = self.look()
-            return self._seen(), weighed, pooled
+            return self._seen(), *self._look()
         seen = gathered(late, self._index)
         seen = joined(self._seen(), seen) if self.told else seen
         weighed = self._weigh(seen)
@@ -157,7 +148,7 @@ class Weighing:
 
     def proportions(self, price: Floats | None) -> Floats:
         """Return the proportions of the next round, learned from what the controls leave."""
-        _, weighed, _ = self.look()
+        weighed, _ = self._look()
         H = weighed.mixed.H
         for normal in self.tuned[H.shape[1] - self._fixed :]:
             density = normal.logpdf(self._seen().points.statistic)
@@ -166,13 +157,11 @@ class Weighing:
 
     def known(self) -> float:
         """Return the effective number of draws that a fit would rest on."""
-        size = np.abs(self.look()[1].mixed.y)
-        squares = float(np.square(size).sum())
-        return float(size.sum()) ** 2 / squares if squares > 0 else 0.0
+        return float(effective_size(np.abs(self._look()[0].mixed.y)))
 
     def fit(self) -> None:
         """Fit one more normal proposal to the statistic, weighted by |y|."""
-        _, weighed, _ = self.look()
+        weighed, _ = self._look()
         statistic = self._seen().points.statistic
         if not statistic.shape[1]:
             raise PlanError(
@@ -227,7 +216,7 @@ class Weighing:
         tail = Tail()
         tail.add(extremes_of(weighed.mixed.y), len(seen.own))
         shape = float(tail.shape()[0])
-        if shape > _HEAVY and pooled.df[0] < _UNKNOWN * len(seen.own):
+        if shape > HEAVY and pooled.df[0] < _UNKNOWN * len(seen.own):
             found.append(
                 f"the variance of the mixture looks infinite (Pareto shape of the extreme draws "
                 f"{shape:.2f}, above 0.5): add a proposal with wider tails"
@@ -244,7 +233,3 @@ def _with_few_hits(pooled: Pooled, y: Floats, exponent: int) -> Pooled:
     if few.hits[0] >= FEW_HITS:
         return pooled
     return pooled._replace(mean=plain[0], variance=np.array([y.var(ddof=1) / n]), few=few)
-
-
-_NO_DRAWS: Final = Mixed(np.empty(0), np.empty((0, 0)), 0, np.empty(0))
-_NOTHING_LEFT: Final = Controlled(np.empty(0), np.empty(0))

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from croupier.data.draws import Draws, Floats, Outcome
+from croupier.distributions.fit import fit_normal
 from croupier.importance.mixture_formulas import Ints
 from croupier.importance.points import Normal, Points
+from croupier.tables.rounds import extra_of
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["Proposed", "Seen", "extra_of", "fitted", "gathered", "joined", "tuned_names"]
+__all__ = ["Proposed", "Seen", "fitted", "gathered", "joined", "tuned_names"]
 
-#: A fitted normal is wider than the draws by this factor, so that its tails reach far enough.
-_WIDER: Final = 1.1
+#: The variance of a fitted normal over that of the draws, so that its tails reach far enough.
+_WIDER: Final = 1.21
 
 #: The largest logarithm of the value of a draw. The value is used only in the row of its proposal.
 _LARGEST_LOG: Final = 690.0
@@ -67,13 +69,6 @@ class Seen(NamedTuple):
     round: Ints
 
 
-def extra_of(outcome: Outcome) -> Mapping[str, Any]:
-    """Return the extra of an outcome: the state of its batch and its points."""
-    (extra,) = outcome.extra["arm"]
-    found: Mapping[str, Any] = extra
-    return found
-
-
 def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
     """Return the points of outcomes as arrays, in their order."""
     extras = [extra_of(outcome) for outcome in outcomes]
@@ -94,28 +89,16 @@ def joined(first: Seen, second: Seen) -> Seen:
 def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
     """Return the normal with the weighted mean of a statistic (n, m) and 1.1 times its spread.
 
-    With the weights |f p/q|, this is the normal distribution nearest to the best proposal of all,
-    |f| p (cross-entropy: Rubinstein and Kroese 2004). A covariance from few draws is shrunk towards
-    its diagonal. None means that the draws are too few to fit a normal.
+    None means that the draws are too few to fit a normal.
 
-    >>> fitted(np.array([[0.0], [2.0]]), np.array([1.0, 1.0])).root
+    >>> fitted(np.array([[0.0], [2.0]]), np.array([1.0, 1.0])).root.round(4)
     array([[1.1]])
     """
-    total = float(weight.sum())
-    if not total > 0:
-        return None
-    w, m = weight / total, statistic.shape[1]
-    effective = 1 / float(np.square(w).sum())
-    centre = w @ statistic
     if not spread:
-        return Normal(centre)
-    away = statistic - centre
-    with np.errstate(over="ignore", invalid="ignore"):
-        covariance = (away * w[:, None]).T @ away
-    each = np.diag(covariance)
-    if effective < 1.5 or not (each > 0).all() or not np.isfinite(covariance).all():
+        total = weight.sum()
+        return Normal(weight @ statistic / total) if total > 0 else None
+    found = fit_normal(statistic, weight)
+    if found is None:
         return None
-    if m > 1:
-        shrunk = m / (m + effective)
-        covariance = (1 - shrunk) * covariance + shrunk * np.diag(each)
-    return Normal(centre, _WIDER * np.linalg.cholesky(covariance))
+    wide = found.widened(_WIDER)
+    return Normal(wide.means[0], wide.roots[0])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
+from croupier.distributions.weights import log_mixture
 
 __all__ = [
     "Answer",

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.distributions.mixture import Mixture
 from croupier.errors import PlanError
 
-__all__ = ["Normal", "Points", "log_mixture"]
-
-
-def log_mixture(log_q: Floats, shares: Floats) -> Floats:
-    """Return the log of sum_j shares_j q_j, (..., n), from log densities (..., n, J).
-
-    >>> log_mixture(np.log([[1.0, 3.0]]) - 2000, np.array([0.5, 0.5])).round(4)
-    array([-1999.3069])
-    """
-    with np.errstate(divide="ignore"):
-        joint = log_q + np.log(shares)[..., None, :]
-    top = joint.max(axis=-1)
-    # Several times as fast as logaddexp; at points that no proposal reaches, the sum stays zero.
-    known = np.where(np.isneginf(top), 0.0, top)
-    with np.errstate(divide="ignore"):
-        return np.asarray(known + np.log(np.exp(joint - known[..., None]).sum(axis=-1)))
+__all__ = ["Normal", "Points"]
 
 
 class Points(NamedTuple):
@@ -82,6 +68,10 @@ class Normal:
         object.__setattr__(self, "mean", centre)
         object.__setattr__(self, "root", spread)
 
+    @cached_property
+    def _one(self) -> Mixture:
+        return Mixture.normal(self.mean, self.root)
+
     def __len__(self) -> int:
         return len(self.mean)
 
@@ -95,13 +85,4 @@ class Normal:
 
     def logpdf(self, x: Floats) -> Floats:
         """Return the log density at points (n, m)."""
-        m = len(self)
-        away = x.reshape(len(x), -1) - self.mean
-        if m == 1:
-            z2 = np.square(away[:, 0] / self.root[0, 0])
-        else:
-            from scipy.linalg import solve_triangular
-
-            z2 = np.square(solve_triangular(self.root, away.T, lower=True)).sum(axis=0)
-        constant = 0.5 * m * math.log(2 * math.pi) + np.log(np.diag(self.root)).sum()
-        return np.asarray(-0.5 * z2 - constant)
+        return self._one.component_log_densities(x.reshape(len(x), -1))[:, 0]

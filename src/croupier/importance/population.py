@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from croupier.checks import choice, count_of, fraction_of, shares_of
 from croupier.data.central_moments import FEW, effective_df
 from croupier.data.draws import Floats
+from croupier.distributions.weights import log_mixture
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.intervals import normal_quantile
 from croupier.importance.density_checks import density_warnings
-from croupier.importance.points import Points, log_mixture
+from croupier.importance.points import Points
 from croupier.seeds import DRAWS, RandomLike, seed_from, stream
 from croupier.views import formats
 

@@ -47,15 +47,15 @@ class _Pair:
 class _Frozen:
     """A frozen distribution of scipy.stats, of one or many variables, continuous or discrete."""
 
-    law: Any
+    distribution: Any
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
-        x = np.asarray(self.law.rvs(size=size, random_state=rng))
-        many = getattr(self.law, "dim", None)  # scipy drops axes of length 1
+        x = np.asarray(self.distribution.rvs(size=size, random_state=rng))
+        many = getattr(self.distribution, "dim", None)  # scipy drops axes of length 1
         return x.reshape(size, many) if many is not None else x.reshape(size, *x.shape[1:])
 
     def logpdf(self, x: Any) -> Any:
-        log_density = _log_density_of(self.law)
+        log_density = _log_density_of(self.distribution)
         assert log_density is not None
         return np.reshape(log_density(x), -1)  # scipy drops axes here too
 
@@ -64,13 +64,13 @@ class _Frozen:
 class _Modern:
     """A random variable of scipy's newer kind, such as ``scipy.stats.Normal()``."""
 
-    law: Any
+    distribution: Any
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
-        return self.law.sample(size, rng=rng)
+        return self.distribution.sample(size, rng=rng)
 
     def logpdf(self, x: Any) -> Any:
-        log_density = _log_density_of(self.law)
+        log_density = _log_density_of(self.distribution)
         assert log_density is not None
         return log_density(x)
 
@@ -180,14 +180,16 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
     return values
 
 
-def _log_density_of(law: Any) -> Callable[[Any], Any] | None:
+def _log_density_of(distribution: Any) -> Callable[[Any], Any] | None:
     for name in ("logpdf", "logpmf"):
-        method = getattr(law, name, None)
+        method = getattr(distribution, name, None)
         # A frozen discrete distribution of scipy has a method named logpdf, but no density.
-        if callable(method) and not (name == "logpdf" and _is_discrete(law)):
+        if callable(method) and not (name == "logpdf" and _is_discrete(distribution)):
             return method  # type: ignore[no-any-return]
     return None
 
 
-def _is_discrete(law: Any) -> bool:
-    return not hasattr(getattr(law, "dist", law), "pdf") and hasattr(law, "logpmf")
+def _is_discrete(distribution: Any) -> bool:
+    return not hasattr(getattr(distribution, "dist", distribution), "pdf") and hasattr(
+        distribution, "logpmf"
+    )

@@ -17,8 +17,8 @@ from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
+from croupier.distributions.weights import log_mixture
 from croupier.errors import PlanError
-from croupier.importance.points import log_mixture
 from croupier.policies import VarianceThompson
 from croupier.policies.base import Choice, Random
 

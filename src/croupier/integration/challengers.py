@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from croupier.data.draws import Floats
+from croupier.data.extremes import HEAVY
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
@@ -16,7 +17,7 @@ from croupier.integration.directions import POINTS_EACH, fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable, tempered
 from croupier.integration.point_variances import point_variances
 from croupier.integration.pool import Pool
-from croupier.integration.runner import HEAVY, Runner
+from croupier.integration.runner import Runner
 from croupier.integration.standing import Standing
 
 __all__ = ["FITTED", "PLAIN", "Challengers"]

@@ -6,14 +6,15 @@ that the mean of g(u) jac is the integral of g over the cube for every change.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from croupier.data.draws import Floats
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
 from croupier.spaces.base import INSIDE, Moved
 
 __all__ = ["Change", "Identity", "NormalMixture", "Rotated", "Separable"]
@@ -168,12 +169,7 @@ class NormalMixture(_Arrays):
 
     def _relative_density(self, z: Floats) -> Floats:
         """Return the density of the mixture divided by that of N(0, I)."""
-        from scipy.linalg import solve_triangular
-
-        d = z.shape[1]
-        away: Any = solve_triangular(self.root, (z - self.mean).T, lower=True)
-        ours, own = np.square(away).sum(axis=0), np.square(z).sum(axis=1)
-        log_det = float(np.log(np.diag(self.root)).sum())
-        near = np.exp(np.minimum(0.5 * (own - ours) - log_det, 700.0))
-        wide = 0.5 * (own - ours / _WIDE**2) - log_det - d * math.log(_WIDE)
-        return np.asarray(PARTS[0] + PARTS[1] * near + PARTS[2] * np.exp(np.minimum(wide, 700.0)))
+        roots = np.array([np.eye(len(self.mean)), self.root, _WIDE * self.root])
+        means = np.array([np.zeros_like(self.mean), self.mean, self.mean])
+        log_q = Mixture(np.array(PARTS), means, roots).log_density(z)
+        return np.asarray(np.exp(np.minimum(log_q - log_standard_normal(z), 700.0)))

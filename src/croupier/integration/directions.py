@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from croupier.data.draws import Floats
+from croupier.distributions.weights import effective_size
 from croupier.integration.changes import Rotated
 
 __all__ = ["LEAST_DIMENSION", "POINTS_EACH", "fit_turned"]
@@ -80,7 +81,7 @@ def _explained(z: Floats, f: Floats, weight: Floats) -> float:
     subtracted. The mean over the components of f; NaN if one of them is constant.
     """
     share = weight / weight.sum()
-    n = 1 / float(np.square(share).sum())  # the effective number of points
+    n = float(effective_size(share))
     away = f - share @ f
     variance = share @ np.square(away)
     if not (variance > 1e-20).all():

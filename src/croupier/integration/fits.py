@@ -7,6 +7,8 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.distributions.fit import fit_normal
+from croupier.distributions.weights import effective_size
 from croupier.integration.changes import NormalMixture, Separable
 
 __all__ = ["fit_normal_mixture", "fit_separable", "tempered"]
@@ -42,8 +44,7 @@ def tempered(size: Floats, jac: Floats, effective: float) -> Floats:
     logs -= logs.max()
 
     def effective_at(b: float) -> float:
-        weight = np.exp(b * logs) * jac[used]
-        return float(np.square(weight.sum()) / np.square(weight).sum())
+        return float(effective_size(np.exp(b * logs) * jac[used]))
 
     enough = min(effective, effective_at(0.0) / 2)
     if effective_at(1.0) >= enough:
@@ -122,25 +123,10 @@ def _increasing(edges: Floats) -> Floats:
 def fit_normal_mixture(z: Floats, size: Floats, jac: Floats) -> NormalMixture | None:
     """Return the normal mixture with the |g| jac-weighted moments of normal points z (n, d).
 
-    The covariance is shrunk to its diagonal by (d + 2)/ESS, where ESS is the effective number of
-    points. None means that too few points have a weight.
+    None means that too few points have a weight.
     """
-    weight = size * jac
-    total = float(weight.sum())
-    if not total > 0 or not np.isfinite(total):
+    found = fit_normal(z, size * jac)
+    if found is None:
         return None
-    w, d = weight / total, z.shape[1]
-    effective = 1 / float(np.square(w).sum())
-    mean = w @ z
-    away = z - mean
-    covariance = (away * w[:, None]).T @ away
-    each = np.diag(covariance).copy()
-    if effective < 2 or not (each > 1e-12).all():
-        return None
-    shrunk = min(1.0, (d + 2) / effective)
-    covariance = (1 - shrunk) * covariance + shrunk * np.diag(each)
-    try:
-        root = np.linalg.cholesky(_WIDER * covariance)
-    except np.linalg.LinAlgError:
-        return None
-    return NormalMixture(mean, root)
+    wide = found.widened(_WIDER)
+    return NormalMixture(wide.means[0], wide.roots[0])

@@ -26,8 +26,7 @@ _FAR: Final = 0.5
 class Seen(NamedTuple):
     """Values (n, m) of f/p at points with the density p, and q/p, with q the leader's density.
 
-    Points where f is 0 may be left out; `points` counts all. The nodes of a cubature with the
-    weights w are points with p = 1/(w points).
+    Points where f is 0 may be left out; `points` counts all.
     """
 
     values: Floats

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from croupier.arms.integrand import Integrand, weighted_values
+from croupier.arms.integrand import weighted_values
 from croupier.data.draws import Draws, Floats
+from croupier.functions.failures import Bounded, failures_in
+from croupier.functions.function import Function
 from croupier.integration.changes import Change
 from croupier.integration.equal_nets import highest_jump
 from croupier.integration.net_errors import block_size
@@ -23,8 +25,7 @@ class Segment:
     """What a batch evaluates: points of some nets of a runner, from `start` on, `count` of each.
 
     `stage` is the (start, stop) of the stage that the segment belongs to. `rest` means that the
-    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit,
-    `checked` whether they are kept for the cubature.
+    points only use up the budget. `kept` says whether the values that are not 0 are kept for a fit.
     """
 
     seed: int
@@ -37,7 +38,6 @@ class Segment:
     count: int
     rest: bool = False
     kept: bool = True
-    checked: bool = False
 
     @property
     def size(self) -> int:
@@ -58,7 +58,6 @@ class Segment:
         return {
             "runner": self.runner, "stage": self.stage, "net": self.net, "nets": self.nets,
             "start": self.start, "rest": self.rest, "kept": self.kept,
-            "checked": self.checked,
         }  # fmt: skip
 
 
@@ -66,7 +65,7 @@ class Segment:
 class NetArm:
     """The arm of a family: the values f(x) weight at the points of a segment."""
 
-    integrand: Integrand
+    integrand: Function | Bounded
     domain: Space
     name: str
 
@@ -84,7 +83,8 @@ class NetArm:
             "ends": np.array((columns.min(axis=0), columns.max(axis=0))),
             "jump": highest_jump(points, columns, moved.jac),
         }
-        if state.kept or state.checked:
+        extra |= failures_in(self.integrand, columns)
+        if state.kept:
             at = np.flatnonzero(columns.any(axis=1))
             extra |= {"at": at, "values": columns[at]}
         return Draws(values, None, extra)

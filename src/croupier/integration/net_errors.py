@@ -38,7 +38,7 @@ _LEVELS: Final = 6
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
-_LEAST, _MOST = 1.0, 3.0
+_SLOWEST_RATE, _FASTEST_RATE = 1.0, 3.0
 
 #: The rate of large blocks is compared with that of small ones if each has so many levels. It
 #: counts alone if it is lower by so many standard errors.
@@ -190,7 +190,7 @@ def _rate(differences: list[Floats], usual: float) -> Floats:
         slower = rest - top > _DOUBT * np.sqrt(1 / of_top + 1 / of_rest)
         a, known = np.where(slower, top, a), np.where(slower, of_top, known)
     a = (known * a + _INFORMATION * usual) / (known + _INFORMATION)
-    return np.asarray(np.clip(a, _LEAST, _MOST))
+    return np.asarray(np.clip(a, _SLOWEST_RATE, _FASTEST_RATE))
 
 
 def _slope(y: Floats, w: Floats) -> tuple[Floats, Floats]:

@@ -1,216 +1,121 @@
 """Race: the table of one integrand. Families of randomised nets race to the wanted error.
 
 A runner is R scrambled Sobol sequences under one change of variables; its nets are doubled in
-place, one after the other. Batches come in stages: when a whole stage was told, the next one is
-planned. So the result does not depend on the workers or on the order of arrival. A run may stop
-within a stage, when one more net is doubled.
+place, one after the other. A round is a stage: the same points of all nets of one runner. A run
+may stop within a stage, when one more net is doubled.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
-
-import numpy as np
+from typing import Any, Final, NamedTuple
 
 from croupier.arms.sobol import BITS
-from croupier.data.draws import Batch, Floats, Outcome
+from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
-from croupier.data.scale import Scale
 from croupier.errors import PlanError
-from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
-from croupier.integration.checked_cubature import CUBATURE, CheckedCubature
-from croupier.integration.hidden_tails import hidden, outlying
+from croupier.integration.hidden_tails import hidden
 from croupier.integration.net_arm import Segment
-from croupier.integration.panel_arm import PanelSegment
-from croupier.integration.race_estimate import curve_of, nothing_known, pooled_of
+from croupier.integration.race_estimate import nothing_known, pooled_of
 from croupier.integration.race_facts import race_facts, race_rows
 from croupier.integration.race_forecast import may_end, needed, work_left
 from croupier.integration.race_stages import LARGEST, divided, power_below
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
-from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.results.rows import ArmRows
 from croupier.seeds import POLICY, stream
-from croupier.tables.aim import Aim
-from croupier.tables.base import Look, Progress, kind_of
-from croupier.tables.books import Books
-from croupier.tables.tickets import Tickets
+from croupier.tables.rounds import Answer, Piece, Rounds, extra_of
 
-__all__ = ["FIRST", "LEAST", "Race"]
+__all__ = ["FIRST_POINTS", "Race"]
 
 #: The points of each net in its first stage. A tolerance does not stop the run before.
-FIRST: Final = 16
+FIRST_POINTS: Final = 16
 
 #: In so few dimensions a run does not stop at a tolerance before the nets without a fit have so
-#: many points: polynomials and fits converge so fast there that nothing else would look for a
-#: peak or a tail.
+#: many points: fits converge so fast there that nothing else would look for a peak or a tail.
 FEW_AXES: Final = 2
-LEAST: Final = 64
+LEAST_PLAIN_POINTS: Final = 64
 
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
-_SMALLEST: Final = 1 / 8
+_SMALLEST_STAGE: Final = 1 / 8
 
 
-class Race:
+class Stage(NamedTuple):
+    """The points start, ..., stop - 1 of all nets of a runner.
+
+    `alone` means that no batch has points of two nets, so that a run can stop after each net.
+    """
+
+    runner: Runner
+    start: int
+    stop: int
+    alone: bool = False
+
+
+class Race(Rounds):
     """Deals evaluations to families of nets, and takes the estimate of the leading one.
 
     The plan's settings are ``{"dimension": d, "rotation": the principal components, or None}``. Its
-    names are the families: "identity", "principal", "separable", "normal",
-    "turned", "cubature".
+    names are the families: "identity", "principal", "separable", "normal", "turned". The error
+    bar is always made from the spread of the nets: no other interval fits their few means.
     """
 
+    cuts = False
+    most_in_a_call = LARGEST
+
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
-        self.plan = plan
-        self._interval = StudentNets()
-        self.tickets = Tickets(plan.width)
-        self.aim = Aim()
-        self._books = Books(plan)
+        super().__init__(plan, StudentNets())
         self._challengers = Challengers(plan)
-        dimension: int = plan.settings["dimension"]
-        self._least = LEAST if dimension <= FEW_AXES else FIRST
-        self._cubature = CheckedCubature(dimension, plays=CUBATURE in plan.names)
+        few = plan.settings["dimension"] <= FEW_AXES
+        self._least = LEAST_PLAIN_POINTS if few else FIRST_POINTS
         self.runners: list[Runner] = []
-        self._stage: tuple[Runner, int, int] | None = None
-        self._queue: deque[Segment | PanelSegment] = deque()
-        self._untold = 0
-        self._fresh = False
+        self._stage: Stage | None = None
         self._rested = 0
         self._standing: Standing | None = None
-        self._looks: list[tuple[int, Pooled]] = []
-
-    @property
-    def interval(self) -> Interval:
-        """How the error bar is made: always from the spread of the nets."""
-        return self._interval
-
-    @interval.setter
-    def interval(self, interval: Interval) -> None:
-        """Keep the interval of nets: no other one fits their few means."""
-
-    # -- ask
-
-    def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
-        """Return the next batch, within the budget that is left after everything told so far.
-
-        None means: wait until the rest of the stage is told, or nothing is left.
-        """
-        self.tickets.check_room()
-        if cost_left is not None and cost_left <= 0 and self.tickets.asked:
-            return None
-        left = None if draws_left is None else self.tickets.draws_left(draws_left)
-        if left is not None and left <= 0:
-            return None
-        if not self._queue:
-            if self.tickets.waiting:
-                return None
-            affordable = self._affordable(left, cost_left)
-            if not self._plan_stage(affordable):
-                return None if left is None or affordable < left else self._ask_rest(left)
-        segment = self._queue[0]
-        if left is not None and segment.size > left:
-            return self._ask_rest(left)
-        return self._put_out(self._queue.popleft())
-
-    def _affordable(self, left: int | None, cost_left: float | None) -> float:
-        """Return how many evaluations the budget buys."""
-        buys = np.inf if left is None else float(left)
-        ledger = self._books.ledger
-        if cost_left is not None and ledger.draws:
-            buys = min(buys, cost_left / (ledger.spent / ledger.draws))
-        return buys
-
-    def _put_out(self, segment: Segment | PanelSegment) -> Batch:
-        name, size = self.runners[segment.runner].family, segment.size
-        batch = Batch(self.tickets.asked, name, size, self.plan.seed, max(size, LARGEST), segment)
-        return self.tickets.put_out(batch)
-
-    def _ask_rest(self, left: int) -> Batch:
-        """Use up evaluations that are too few for a stage. They are not part of the estimate."""
-        if not self.runners:
-            self._open("identity")
-        runner = self.runners[0] if self._standing is None else self._of_nets(self._standing.leader)
-        count = min(left, LARGEST)
-        start = runner.n + self._rested
-        self._rested += count
-        return self._put_out(self._segment(runner, (start, start), 0, 1, start, count, rest=True))
-
-    def _segment(
-        self, runner: Runner, stage: tuple[int, int], net: int, nets: int, start: int, count: int,
-        *, rest: bool = False,
-    ) -> Segment:  # fmt: skip
-        kept = not rest and self._challengers.pool.open
-        checked = not rest and not runner.number and self._cubature.keeps(*stage)
-        return Segment(
-            self.plan.seed, runner.number, runner.change, stage, net, nets, start, count, rest,
-            kept, checked,
-        )  # fmt: skip
-
-    def _of_nets(self, runner: Runner) -> Runner:
-        """Return the runner whose nets a runner uses: the cubature uses those of the first one."""
-        return self.runners[0] if runner.family == CUBATURE else runner
 
     # -- stages
 
-    def _plan_stage(self, affordable: float) -> bool:
-        """Plan the next stage from everything told so far; False if the budget is too small."""
-        each = affordable / NETS_EACH
-        first = [name for name in self.plan.names if name in PLAIN]
-        if len(self.runners) < len(first):
-            missing = len(first) - len(self.runners)
-            size = power_below(min(FIRST, each / missing))
-            if size < 1:
-                return False
-            self._begin(self._open(first[len(self.runners)]), 0, size)
-            return True
-        standing = self._standing
+    def plan_round(self, left: float) -> list[Piece]:
+        """Plan the next stage: the most urgent one that the budget buys."""
+        each = left / NETS_EACH
+        plain = [name for name in self.plan.names if name in PLAIN]
+        if missing := plain[len(self.runners) :]:
+            size = power_below(min(FIRST_POINTS, each / len(missing)))
+            return self._divided(Stage(self._open(missing[0]), 0, size)) if size else []
+        for stage in self._urgent(each):
+            if stage.stop - stage.start <= each and stage.stop <= 2**BITS:
+                return self._divided(stage)
+        return []
+
+    def _urgent(self, each: float) -> Iterator[Stage]:
+        """Yield the stages that may come next, the most urgent one first."""
+        standing, plain = self._standing, self.runners[0]
         assert standing is not None
         leader = standing.leader
-        if (late := late_runner(standing, PLAIN)) is not None and late.n <= each:
-            self._begin(late, late.n, 2 * late.n)
-            return True
-        plain = self.runners[0]
-        if plain.n < self._least and plain.n <= each and self._needed() <= 1:
-            self._begin(plain, plain.n, 2 * plain.n)  # the run would stop otherwise
-            return True
-        due = self._cubature.due(float(self._books.ledger.draws), self.runners[0], leader)
-        if self._begin_nodes(due, affordable / 2):
-            return True
-        size = max(FIRST, power_below(leader.n / 4))
-        if size <= each / 2:
-            challenger = self._challenger(standing, size)
-            if challenger is not None:
-                self._begin(challenger, 0, size)
-                return True
+        if (late := late_runner(standing, PLAIN)) is not None:
+            yield _doubled(late)
+        if plain.n < self._least and self._needed() <= 1:
+            yield _doubled(plain)  # the run would stop otherwise
+        size = max(FIRST_POINTS, power_below(leader.n / 4))
+        if size <= each / 2 and (challenger := self._challenger(standing, size)) is not None:
+            yield Stage(challenger, 0, size)
         rng = stream(self.plan.seed, POLICY, self.tickets.asked)
-        runner = next_runner(standing, self._needed(), rng)
-        for one in (runner, leader):
-            more = self._cubature.refines() if one is self._cubature.runner else 0
-            if self._begin_nodes(more, affordable):
-                return True
-            nets = self._of_nets(one)
-            stop = 2 * power_below(nets.n)
-            if stop - nets.n <= each and stop <= 2**BITS:
-                self._begin(nets, nets.n, stop, alone=may_end(nets, self._needed()))
-                return True
-        leader = self._of_nets(leader)
+        for runner in (next_runner(standing, self._needed(), rng), leader):
+            yield _doubled(runner, alone=may_end(runner, self._needed()))
         more = min(power_below(min(each, leader.n)), leader.n & -leader.n)
-        if more < max(_SMALLEST * leader.n, 1):
-            return False
-        self._begin(leader, leader.n, leader.n + more)
-        return True
+        if more >= max(_SMALLEST_STAGE * leader.n, 1):
+            yield Stage(leader, leader.n, leader.n + more)
 
     def _needed(self) -> float:
-        """Return the leader's half-width relative to the wanted one; infinite without a wish."""
-        return needed(self._estimate(self._looks[-1][1]), self.aim)
+        """Return the leader's half-width relative to the wanted one; infinite if none is wanted."""
+        return needed(self.estimate(self.seen()), self.aim)
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
         """Open a challenger that is due and that the leader's points allow."""
@@ -236,120 +141,53 @@ class Race:
         self.runners.append(runner)
         return runner
 
-    def _begin(self, runner: Runner, start: int, stop: int, *, alone: bool = False) -> None:
-        """Divide a stage into batches; `alone` means that no batch has points of two nets."""
-        self._stage, self._rested = (runner, start, stop), 0
+    def _divided(self, stage: Stage) -> list[Piece]:
+        """Divide a stage into batches."""
+        self._stage, self._rested = stage, 0
+        runner, start, stop, alone = stage
         alone = alone or (self.plan.unit == "seconds" and not self.tickets.asked)
-        busy = NETS_EACH if alone else 1
-        for part in divided(start, stop, max(busy, self.plan.width)):
-            self._queue.append(self._segment(runner, (start, stop), *part))
-        self._untold = len(self._queue)
+        batches = max(NETS_EACH if alone else 1, self.plan.width)
+        keep = self._challengers.pool.open
+        return [
+            self._piece(Segment(self.plan.seed, runner.number, runner.change, (start, stop), *part,
+                                kept=keep))
+            for part in divided(start, stop, batches)
+        ]  # fmt: skip
 
-    def _begin_nodes(self, nodes: int, affordable: float) -> bool:
-        """Begin a stage of the cubature with so many nodes, if there are some to evaluate."""
-        if not 0 < nodes <= affordable:
-            return False
-        runner = self._cubature.runner or self._open(CUBATURE)
-        runner.checked_at = self.runners[0]
-        segments = self._cubature.begin(runner, nodes, LARGEST // self.plan.width)
-        self._stage, self._rested = (runner, *segments[0].stage), 0
-        self._queue.extend(segments)
-        self._untold = len(self._queue)
-        return True
+    def _piece(self, segment: Segment) -> Piece:
+        return Piece(self.runners[segment.runner].family, segment.size, state=segment)
 
-    # -- tell
+    def left_over(self, draws: int) -> Piece:
+        """Use up evaluations that are too few for a stage. They are not part of the estimate."""
+        if not self.runners:
+            self._open("identity")
+        runner = self.runners[0] if self._standing is None else self._standing.leader
+        return self._rest(runner, runner.n, runner.n + self._rested, min(draws, LARGEST))
 
-    def tell(self, outcome: Outcome) -> None:
-        """Take the outcome of a batch that was asked for. Outcomes may arrive in any order."""
-        self.tickets.arrive(outcome)
-        for told in self.tickets.in_order():
-            self._books.add(told)
-            (extra,) = told.extra["arm"]
-            if extra["rest"]:
-                continue
-            runner = self.runners[extra["runner"]]
-            if runner is self._cubature.runner:
-                self._cubature.add_nodes(extra["values"])
-            else:
-                runner.add(told)
-                self._keep(runner, told.size, extra)
-            self._untold -= 1
-            self._fresh = not self._untold or self._complete_nets(runner)
-            if not self._untold:
-                self._end_stage()
+    def _rest(self, runner: Runner, at: int, start: int, count: int) -> Piece:
+        self._rested += count
+        stage, seed = (at, at), self.plan.seed
+        return self._piece(
+            Segment(seed, runner.number, runner.change, stage, 0, 1, start, count, rest=True,
+                    kept=False)
+        )  # fmt: skip
 
-    def _keep(self, runner: Runner, size: int, extra: Mapping[str, Any]) -> None:
-        """Keep the values of a segment for the fits and for the cubature."""
-        where = extra["net"], extra["nets"], extra["start"], size // extra["nets"]
-        segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
-        if extra["kept"]:
-            self._challengers.pool.add(segment, extra["at"], extra["values"])
-        if extra.get("checked"):  # a store from before the cubature does not say it
-            self._cubature.add_points(segment, extra["at"], extra["values"])
+    def outside(self, outcome: Outcome) -> Piece | None:
+        """Return the piece of a stored outcome that only uses up the budget."""
+        extra = extra_of(outcome)
+        if not extra["rest"]:
+            return None
+        if extra["runner"] == len(self.runners):
+            self._open(outcome.arm)
+        runner = self.runners[extra["runner"]]
+        return self._rest(runner, extra["stage"][0], extra["start"], outcome.size)
 
-    def _end_stage(self) -> None:
-        assert self._stage is not None
-        runner, start, stop = self._stage
-        if runner is self._cubature.runner:
-            assert self._standing is not None
-            self._cubature.end_nodes(self._standing)
-        else:
-            runner.complete(stop)
-        if not runner.number:
-            self._cubature.end_points(stop)
-        if start == 0 and runner.family in self._challengers.families:
-            assert self._standing is not None
-            stays = kept(runner, self._standing)
-            runner.closed = not stays
-            self._challengers.judged(runner.family, stays)
-        self._stage = None
-        self._look()
-
-    def _complete_nets(self, runner: Runner) -> bool:
-        """Look when one more net was doubled; tell whether there is something new."""
-        assert self._stage is not None
-        _, start, stop = self._stage
-        if stop != 2 * start or self._standing is None or runner is self._cubature.runner:
-            return False
-        if not runner.number and self._cubature.keeps(start, stop):
-            return False  # the cubature needs all nets
-        if not runner.complete_nets():
-            return False
-        self._look()
-        return True
-
-    def _look(self) -> None:
-        for runner in self.runners:
-            if runner.n and not runner.closed:
-                runner.misses(self._hidden(runner))
-        self._standing = standing_of(self.runners)
-        self._looks.append((len(self._books.history), self._pooled()))
-
-    def ask_again(self, outcome: Outcome) -> Batch | None:
-        """Return the batch of a stored outcome; None before its stage has started."""
-        self.tickets.check_next(outcome, self._books.index)
-        (extra,) = outcome.extra["arm"]
-        number, (start, stop) = extra["runner"], extra["stage"]
-        if extra["rest"]:
-            if number == len(self.runners):
-                self._open(outcome.arm)
-            self._rested += outcome.size
-            runner = self.runners[number]
-            return self._put_out(
-                self._segment(runner, (start, stop), 0, 1, extra["start"], outcome.size, rest=True)
-            )
-        if not self._queue:
-            if self.tickets.waiting:
-                return None
-            if outcome.arm == CUBATURE:
-                self._begin_nodes(stop - start, np.inf)
-            else:
-                runner = self._reopened(number, outcome)
-                self._begin(runner, start, stop, alone=extra["nets"] == 1)
-        segment = self._queue.popleft()
-        if (segment.runner, segment.net, segment.start) != (number, extra["net"], extra["start"]):
-            raise PlanError(f"ticket {outcome.ticket} does not belong to this race of nets")
-        return self._put_out(segment)
+    def plan_again(self, outcome: Outcome) -> list[Piece]:
+        """Begin the stage of a stored outcome."""
+        extra = extra_of(outcome)
+        start, stop = extra["stage"]
+        runner = self._reopened(extra["runner"], outcome)
+        return self._divided(Stage(runner, start, stop, alone=extra["nets"] == 1))
 
     def _reopened(self, number: int, outcome: Outcome) -> Runner:
         if number < len(self.runners):
@@ -362,73 +200,75 @@ class Race:
             raise PlanError(f"ticket {outcome.ticket} has a family that cannot be fitted")
         return self._open(outcome.arm, change)
 
+    # -- tell
+
+    def add(self, outcome: Outcome) -> None:
+        """Give the sums of a segment to its runner, and its values to the pool of the fits."""
+        extra = extra_of(outcome)
+        if extra["rest"]:
+            return
+        runner = self.runners[extra["runner"]]
+        runner.add(outcome)
+        if extra["kept"]:
+            where = extra["net"], extra["nets"], extra["start"], outcome.size // extra["nets"]
+            segment = Segment(self.plan.seed, runner.number, runner.change, (0, 0), *where)
+            self._challengers.pool.add(segment, extra["at"], extra["values"])
+        assert self._stage is not None
+        doubled = self._stage.stop == 2 * self._stage.start and self._standing is not None
+        if doubled and runner.complete_nets():
+            self.fresh = True
+            self._look()
+
+    def end_round(self) -> None:
+        """Complete a stage, and judge a challenger after its first one."""
+        assert self._stage is not None
+        runner, start, stop, _ = self._stage
+        runner.complete(stop)
+        if start == 0 and runner.family in self._challengers.families:
+            assert self._standing is not None
+            stays = kept(runner, self._standing)
+            runner.closed = not stays
+            self._challengers.judged(runner.family, stays)
+        self._look()
+
+    def _look(self) -> None:
+        for runner in self.runners:
+            if runner.n and not runner.closed:
+                others = self._challengers.pool.seen_by_others(runner, self.runners)
+                runner.misses(hidden(runner.ends, others))
+        self._standing = standing_of(self.runners)
+        draws = float(self.books.ledger.draws)
+        self.look(Answer(pooled_of(self.plan.names, self.runners, self._standing, draws)))
+
     # -- what is known
 
-    def _pooled(self) -> Pooled:
-        draws = float(self._books.ledger.draws)
-        return pooled_of(self.plan.names, self.runners, self._standing, draws)
-
-    def _estimate(self, pooled: Pooled) -> Estimate:
-        m = len(pooled.mean)
-        scale = Scale(np.zeros(m), np.zeros(m, np.int64))
-        return estimate_of(self.plan, scale, pooled, self._interval)
-
-    def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands; its estimate is the one of the last complete nets."""
-        told, fresh = self.tickets.told, self._fresh
-
-        def look() -> Look:
-            if told != self.tickets.told:
-                raise PlanError(
-                    f"progress at ticket {told} is out of date: read it before the next tell"
-                )
-            if not told:
-                raise PlanError("nothing has been told yet: there is no estimate")
-            pooled, standing = self._last(), self._standing
-            ready = standing is not None and standing.trusted and standing.leader.n >= FIRST
-            ready = ready and fresh and self._interval.ready(pooled)
-            ready = ready and self.runners[0].n >= self._least
-            seen = self._estimate(pooled)
-            return Look.of(seen, ready=ready, scalar=self._books.history.scalar)
-
-        return self._books.progress(told, seconds, look)
-
-    def _last(self) -> Pooled:
-        if self._looks:
-            return self._looks[-1][1]
-        if any(runner.started for runner in self.runners):
-            return self._pooled()
-        ledger = self._books.ledger
-        return nothing_known(self.plan.names, ledger.mean.shape[1], float(ledger.draws))
-
-    def _hidden(self, runner: Runner) -> Floats:
-        """Return what the others have seen and a runner has not; for the cubature, its nets."""
-        pool, nets = self._challengers.pool, self._of_nets(runner)
-        others = pool.seen_by_others(nets, self.runners)
-        if nets is not runner:
-            return outlying(nets.ends, others)
-        return hidden(nets.ends, [*others, *self._cubature.seen(nets.change)])
-
-    def result(self) -> Result:
-        """Return the result from everything told so far."""
-        ledger, history = self._books.with_early(self.tickets.early)
-        pooled = self._last()
-        if self._looks:
-            pooled = pooled._replace(draws=float(ledger.draws))
-        seen = self._estimate(pooled)
-        looks = [(rows, self._estimate(then)) for rows, then in self._looks]
-        looks = looks or [(len(history), seen)]
-        missing = self.tickets.missing()
-        history.looks = curve_of(looks, scalar=history.scalar)
-        result = result_of(
-            self.plan,
-            ledger,
-            seen,
-            history,
-            warnings=[*race_warnings(self._standing, pooled), *missing],
-            agreement=untested(len(pooled.mean)),
-            meaning=kind_of(self.plan.table).rows,
+    def ready(self, seen: Estimate) -> bool:
+        """Tell whether the leader has seen enough for a tolerance to stop the run."""
+        standing = self._standing
+        return (
+            standing is not None
+            and standing.trusted
+            and standing.leader.n >= FIRST_POINTS
+            and self.runners[0].n >= self._least
+            and self.interval.ready(seen.pooled)
         )
-        rows = partial(race_rows, result.arms, self._standing, scalar=history.scalar)
-        details = race_facts(self._standing, int(ledger.draws))
-        return replace(result, arms=ArmRows(rows), details=details)
+
+    def answer(self, early: Sequence[Outcome]) -> Answer:
+        """Return the answer of the last complete nets: what came later is not part of it."""
+        standing, names, ledger = self._standing, self.plan.names, self.books.ledger
+        draws = float(ledger.draws) + sum(outcome.size for outcome in early)
+        if standing is not None or any(runner.started for runner in self.runners):
+            pooled = pooled_of(names, self.runners, standing, draws)
+        else:
+            pooled = nothing_known(names, max(ledger.mean.shape[1], 1), draws)
+
+        def finish(result: Result, seen: Estimate) -> Result:
+            rows = partial(race_rows, result.arms, standing, scalar=result.history.scalar)
+            details = race_facts(standing, int(draws)) | self.books.failures(early)
+            return replace(result, arms=ArmRows(rows), details=details)
+
+        return Answer(pooled, warnings=race_warnings(standing, pooled), finish=finish)
+
+
+def _doubled(runner: Runner, *, alone: bool = False) -> Stage:
+    return Stage(runner, runner.n, 2 * power_below(runner.n), alone)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from croupier.data.history import Curve
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import Estimate
 from croupier.integration.runner import Runner
 from croupier.integration.standing import Standing
 
-__all__ = ["curve_of", "nothing_known", "pooled_of"]
+__all__ = ["nothing_known", "pooled_of"]
 
 
 def pooled_of(
@@ -55,13 +52,3 @@ def nothing_known(names: Sequence[str], components: int, draws: float) -> Pooled
     weights[0] = 1.0
     no = np.zeros(components)
     return Pooled(no + np.nan, no, no + 1, no > 1, weights, draws)
-
-
-def curve_of(looks: Sequence[tuple[int, Estimate]], *, scalar: bool) -> Curve:
-    """Return the estimates at the ends of the stages, each after so many rows of the history."""
-    column: Any = 0 if scalar else slice(None)
-    return Curve(
-        np.array([rows - 1 for rows, _ in looks]),
-        np.array([then.value[column] for _, then in looks]),
-        np.array([then.half_width[column] for _, then in looks]),
-    )

@@ -10,7 +10,6 @@ import numpy as np
 
 from croupier.estimates.estimate import shaped
 from croupier.integration.changes import Identity, Rotated
-from croupier.integration.checked_cubature import CUBATURE
 from croupier.integration.runner import Runner
 from croupier.integration.standing import TRUSTED, Standing
 from croupier.results.rows import ArmRow
@@ -45,9 +44,7 @@ def race_facts(standing: Standing | None, draws: int) -> dict[str, Any]:
         return {}
     leader, best = standing.leader, _best(standing)
     by = f"the family {leader.family!r}, with {leader.points:,} of {draws:,} evaluations"
-    if leader.checked_at is not None:
-        by = f"a cubature, checked at {leader.points:,} points of nets"
-    others = [name for name in best if name not in (leader.family, CUBATURE)]
+    others = [name for name in best if name != leader.family]
     compared = ", ".join(others) or "no other family has seen enough of f"
     facts = [("estimate from", by), ("compared with", compared)]
     if (points := _unfitted(standing.runners)) > 0:
@@ -77,4 +74,4 @@ def _variance(runner: Runner, standing: Standing | None = None) -> Any:
 def _unfitted(runners: Sequence[Runner]) -> int:
     """Return the number of points that no fit has chosen."""
     plain = [r for r in runners if isinstance(r.change, Identity | Rotated)]
-    return sum(runner.points for runner in plain if runner.checked_at is None)
+    return sum(runner.points for runner in plain)

@@ -19,7 +19,7 @@ _NEAR: Final = 2.0
 
 
 def needed(seen: Estimate, aim: Aim) -> float:
-    """Return the half-width relative to the wanted one, the largest; infinite without a wish."""
+    """Return the half-width relative to the wanted one, the largest; infinite if none is wanted."""
     if not aim.given:
         return np.inf
     wanted = np.broadcast_to(aim.wanted(seen.value), seen.half_width.shape)

@@ -7,12 +7,10 @@ from typing import Final
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.integrand import Integrand
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
-from croupier.integration.checked_cubature import CUBATURE
+from croupier.functions.function import INTEGRAND, Function
 from croupier.integration.net_arm import NetArm
-from croupier.integration.panel_arm import PanelArm
 from croupier.integration.race import Race
 from croupier.results.rows import RowMeaning
 from croupier.spaces.axes import Axes, Bounds
@@ -23,13 +21,13 @@ __all__ = ["KIND"]
 
 def _example() -> Example:
     """Return the integral of exp(x + y) max(x - y, 0) over the unit square."""
-    integrand, square = Integrand(_kinked, at_once=True), Axes((Bounds(0.0, 1.0),) * 2)
-    names = ("identity", "separable", "normal", CUBATURE)
+    integrand, square = Function(_kinked, "all", INTEGRAND), Axes((Bounds(0.0, 1.0),) * 2)
+    names = ("identity", "separable", "normal")
     plan = Plan(
         names, 7, table="race", settings={"dimension": 2}, policy={"name": "race"}, combine="race"
     )
-    arms = [Arm(NetArm(integrand, square, name), name) for name in names[:-1]]
-    return Example(plan, (*arms, Arm(PanelArm(integrand, square, CUBATURE), CUBATURE)))
+    arms = [Arm(NetArm(integrand, square, name), name) for name in names]
+    return Example(plan, tuple(arms))
 
 
 def _kinked(x: Floats) -> Floats:

@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from croupier.data.extremes import HEAVY
 from croupier.estimates.combiners import Pooled
-from croupier.integration.checked_cubature import CUBATURE
-from croupier.integration.runner import HEAVY, Runner
+from croupier.integration.runner import Runner
 from croupier.integration.standing import Standing
 
 __all__ = ["race_warnings"]
@@ -18,10 +18,7 @@ _LONGER: Final = 2.0
 
 
 def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
-    """Return the warnings about the estimate of a race.
-
-    For the cubature, what matters is the tail of f at its nets.
-    """
+    """Return the warnings about the estimate of a race."""
     if standing is None:
         return ["no net is complete: nothing reliable is known; give a larger budget"]
     leader = standing.leader
@@ -42,8 +39,6 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
             f"{standing.doubt**0.5:.1f} times longer: draw more"
         )
     shape = leader.shape
-    if leader.family == CUBATURE:
-        shape = np.fmin(shape, standing.runners[0].shape)
     if leader.longer > _LONGER:
         found.append(
             f"the family {leader.family!r} leads, but other families have seen values that it has "

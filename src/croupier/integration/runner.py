@@ -12,29 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats, Outcome
-from croupier.data.extremes import Tail, extremes_of
+from croupier.data.extremes import Tail
 from croupier.integration.changes import Change
-from croupier.integration.equal_nets import error_of_jump, least_of_equal_nets
+from croupier.integration.least_errors import Evaluated, least_error
 from croupier.integration.net_errors import (
     BLOCKS,
-    USUAL,
     NetError,
     averaged,
     block_size,
-    least_of_smooth,
     net_error,
 )
-from croupier.integration.outer_cells import error_of_outer_cells
 from croupier.integration.uneven_nets import net_weights, uneven_error
 
-__all__ = ["HEAVY", "NETS_EACH", "Model", "Runner"]
+__all__ = ["NETS_EACH", "Model", "Runner"]
 
 #: R: the number of independent nets of a runner.
 NETS_EACH: Final = 4
-
-#: A Pareto shape of the extreme values above this one makes the error longer.
-HEAVY: Final = 0.5
-_HEAVIEST: Final = 0.9
 
 #: The error of a constant is known after so many points. If f is 0 at so many points, the race
 #: trusts it, but its error is never known: a constant says how large f is, zero says nothing.
@@ -43,13 +36,6 @@ ZEROS: Final = 2**16
 
 #: Values that differ by less are alike: this is rounding.
 _ROUNDING: Final = 1e-14
-
-#: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
-_UNSEEN: Final = 1.4
-
-
-#: The usual exponent of the variance for what a fit leaves over: that of independent points.
-_USUAL_OF_REST: Final = 1.0
 
 
 class Model(NamedTuple):
@@ -68,10 +54,8 @@ class Runner:
 
     While they are doubled, some nets are `n` points ahead of the others; `points` counts them all.
     `first` is the number of points after the first stage. `closed` means that it lost its first
-    comparison and is not played any more, `full` that it can get no more points. `checked_at` is
-    the runner whose nets check a cubature. `error`, `means`
-    and `shape`, the Pareto shape of the extreme values, belong to the complete points. `least` is
-    a least standard error.
+    comparison and is not played any more. `error`, `means` and `shape`, the Pareto shape of the
+    extreme values, belong to the complete points.
     """
 
     def __init__(self, number: int, family: str, change: Change) -> None:
@@ -92,13 +76,8 @@ class Runner:
         self._squares: Floats = np.zeros(1)
         self.ends: Floats = np.array([[np.inf], [-np.inf]])
         self.tail = Tail()
-        self.least: Floats = np.zeros(1)
-        self._centre: Floats = np.zeros(1)
-        self._usual = USUAL
         self._before: tuple[NetError, int] | None = None
         self._jump: tuple[int, Floats] = (0, np.zeros(1))
-        self.full = False
-        self.checked_at: Runner | None = None
 
     @property
     def started(self) -> bool:
@@ -115,7 +94,7 @@ class Runner:
         (extra,) = outcome.extra["arm"]
         first, nets = extra["net"], extra["nets"]
         sums, count = np.asarray(extra["sums"]), outcome.size // nets
-        block = count // sums.shape[1]  # older stores have larger ones
+        block = count // sums.shape[1]
         if self._blocks is None:
             m = sums.shape[2]
             self._blocks, self._absolute = np.zeros((NETS_EACH, BLOCKS, m)), np.zeros(m)
@@ -136,34 +115,14 @@ class Runner:
         self.tail.add(outcome.extremes, outcome.inspected)
         stop, highest = self._jump
         highest = highest if stop == extra["stage"][1] else np.zeros(1)
-        jump = np.asarray(extra.get("jump", 0.0))  # older stores do not have it
-        self._jump = extra["stage"][1], np.maximum(highest, jump)
-
-    def take(self, values: Floats, centre: Floats, least: Floats) -> None:
-        """Take the values (R, n, m) of all points of complete nets, in place of earlier ones.
-
-        What is unseen differs from `centre`, not from 0. `least` is a least standard error. The
-        values are what a fit leaves over, so they vary on small scales, where nets do not help.
-        """
-        R, n, m = values.shape
-        self._size = block_size(n)
-        self._blocks = values.reshape(R, -1, self._size, m).sum(axis=2)
-        self._known = np.full(R, n)
-        every = values.reshape(-1, m)
-        self._absolute, self._squares = np.abs(every).sum(axis=0), np.square(every).sum(axis=0)
-        self.ends = np.array((every.min(axis=0), every.max(axis=0)))
-        self.tail = Tail()
-        self.tail.add(extremes_of(every), len(every))
-        self.least, self._centre, self._usual = least, centre, _USUAL_OF_REST
-        self._before = None  # the values before were others
-        self.complete(n)
+        self._jump = extra["stage"][1], np.maximum(highest, np.asarray(extra["jump"]))
 
     def complete(self, stop: int) -> None:
         """Note that every net has its points up to `stop`."""
         assert self._blocks is not None
         self.n, self.first = stop, self.first or stop
         self._take_means(np.full(NETS_EACH, stop))
-        error = net_error(self._blocks[:, : stop // self._size], self._size, self._usual)
+        error = net_error(self._blocks[:, : stop // self._size], self._size)
         if self._before is not None:
             error = averaged(error, stop, *self._before)
         self._before, self._even = (error, stop), error
@@ -178,13 +137,13 @@ class Runner:
         assert self._blocks is not None
         self._take_means(known)
         blocks = self._blocks[:, : 2 * self.n // self._size]
-        error = uneven_error(blocks, self._size, int(whole.sum()), self._even, self._usual)
+        error = uneven_error(blocks, self._size, int(whole.sum()), self._even)
         self._finish(error)
         return True
 
     def _finish(self, error: NetError) -> None:
         self.shape, self._excess = self.tail.fitted()
-        self._own = error._replace(variance=np.maximum(error.variance, self._unseen()))
+        self._own = error._replace(variance=np.maximum(error.variance, np.square(self._least())))
         self.error = self._own
 
     def misses(self, least: Floats) -> None:
@@ -203,40 +162,32 @@ class Runner:
         self.points, self.weights = int(known.sum()), net_weights(known.astype(float))
         self.means = self._blocks.sum(axis=1) / known[:, None]
 
-    def _unseen(self) -> Floats:
-        """Return a least variance of the mean, where the values of the nets say too little.
-
-        If the extreme values have a Pareto shape k > 1/2, the part beyond the largest value x is
-        about x/(points (1 - k)), where x is counted from the centre. In any case it is about the
-        mean excess over the largest value, divided by the points. If all values are c, f may still
-        differ somewhere. A jump may be on the same side of all nets, see `equal_nets`. What f does
-        at the far ends of normal coordinates is known from a few points, see `outer_cells`. A net
-        is exact for some f, but P points cannot know this: see `least_of_smooth`.
-        """
-        largest = np.abs(self.ends).max(axis=0)
-        k = np.minimum(np.where(self.shape > HEAVY, self.shape, np.nan), _HEAVIEST)
-        farthest = np.abs(self.ends - self._centre).max(axis=0)
-        heavy = np.where(np.isnan(k), 0.0, farthest / (1 - k))
-        alike = np.where(self.constant, _UNSEEN * largest, 0.0)
-        smooth = least_of_smooth(self.spread(), self.mean, self.points)
-        rounding = np.maximum(np.finfo(float).eps * largest, smooth)
-        unseen = np.maximum(np.maximum(heavy, alike), self._excess)
-        jump = error_of_jump(NETS_EACH) * self._jump[1] / self.n
-        least = np.maximum(np.maximum(unseen / self.points, rounding), np.maximum(jump, self.least))
-        if self.change.endless:
-            ends = error_of_outer_cells(self.spread(), self.points, NETS_EACH)
-            least = np.maximum(least, ends)
+    def _least(self) -> Floats:
+        """Return the least standard error of the mean, where the nets say too little."""
         assert self._blocks is not None
-        blocks = self._blocks[:, : self.n // self._size] / self._size
-        equal = least_of_equal_nets(blocks, self.n, self.spread())
-        return np.asarray(np.maximum(np.square(least), equal))
+        return least_error(
+            Evaluated(
+                nets=NETS_EACH,
+                n=self.n,
+                points=self.points,
+                ends=self.ends,
+                mean=self.mean,
+                spread=self.spread(),
+                shape=self.shape,
+                excess=self._excess,
+                constant=self.constant,
+                jump=self._jump[1],
+                blocks=self._blocks[:, : self.n // self._size] / self._size,
+                endless=self.change.endless,
+            )
+        )
 
     @property
     def constant(self) -> NDArray[np.bool_]:
         """Whether all values of a component are alike."""
         low, high = self.ends
         alike = high - low <= _ROUNDING * np.abs(self.ends).max(axis=0)
-        return np.asarray(alike & (self.least == 0))
+        return np.asarray(alike)
 
     @property
     def varies(self) -> NDArray[np.bool_]:
@@ -260,10 +211,8 @@ class Runner:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
         A component that is always 0 does not count. If all are 0, there are none, until this is
-        believed. Values that are checked at other nets have seen no more of f than these.
+        believed.
         """
-        if self.checked_at is not None:
-            return self.checked_at.effective
         known = self._squares > 0
         if not known.any() and self.points < ZEROS:
             return 0.0

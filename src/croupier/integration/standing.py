@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from croupier.arms.sobol import BITS
 from croupier.data.draws import Floats
 from croupier.integration.runner import Model, Runner
 
@@ -121,7 +122,7 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
     for runner, model in zip(standing.runners, standing.models, strict=True):
         df = runner.error.df
         m = model.at(runner.size) * df / float(rng.chisquare(df))
-        if runner.closed or runner.full:
+        if runner.closed or 2 * runner.n > 2**BITS:
             continue
         if runner.effective < TRUSTED and runner is not standing.leader:
             continue

@@ -42,7 +42,7 @@ _AHEAD: Final = 0.125
 #: Each epoch has as many draws as all epochs before it, and at least two of every stratum. With
 #: two draws, an epoch has a variance of its own.
 _GROWTH: Final = 2.0
-_LEAST: Final = 2.0
+_LEAST_DRAWS: Final = 2.0
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -158,7 +158,7 @@ def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
     left = epoch.end - ledger.draws - float(pending.sum())
     due = min(level, 1.0) * float(epoch.planned[arm]) - float(done[arm])
     # Two draws come first: an epoch that is not finished then knows all variances too.
-    due = due if done[arm] or epoch.planned[arm] < _LEAST else max(due, 1.0)
+    due = due if done[arm] or epoch.planned[arm] < _LEAST_DRAWS else max(due, 1.0)
     return Play(arm, int(max(min(due, left - 1), 0)) + 1)
 
 
@@ -217,7 +217,7 @@ class MCUCB:
         counted = (end - decided) / (opened / w + end - float(opened.sum()))
         wanted = w * self._deviation(plan, w, ledger) / np.sqrt(ledger.price) * counted
         # A stratum of small weight may have had enough draws in the opening.
-        least = np.where(w * end > opened, _LEAST, 1.0)
+        least = np.where(w * end > opened, _LEAST_DRAWS, 1.0)
         planned = shares_of_at_least(wanted, end - decided, least)
         return state._replace(epoch=_Epoch(end, before, planned, opened))
 

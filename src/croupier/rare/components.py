@@ -1,66 +1,23 @@
-"""Components: the normal distributions that a search draws from, and their mixture."""
+"""Components: what a search and an estimate draw from, fitted normals and scouts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
+from croupier.distributions.mixture import Mixture
 
-__all__ = ["Component", "Frozen", "dealt", "effective", "log_normal", "mixture_of", "plain",
-           "scout_widths", "scouts"]  # fmt: skip
+__all__ = ["SCOUTS", "Frozen", "dealt", "mixture_of", "plain", "scout_widths", "scouts"]
 
 #: How far the scouts are from the nominal distribution, in nats, from the narrowest to the widest.
 _NATS: Final = (0.0, 2.0, 6.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Component:
-    """A normal distribution of d numbers.
-
-    `root` is a number (the standard deviation of every coordinate), or a lower triangular matrix
-    with ``root @ root.T`` the covariance.
-
-    >>> Component(np.zeros(2), np.array(2.0)).logpdf(np.zeros((1, 2))).round(4)
-    array([-3.2242])
-    """
-
-    mean: Floats
-    root: Floats
-
-    @cached_property
-    def _inverse(self) -> Floats:
-        return np.asarray(np.linalg.inv(self.root))
-
-    def sample(self, rng: np.random.Generator, size: int) -> Floats:
-        """Return `size` points (size, d)."""
-        normals = rng.standard_normal((size, len(self.mean)))
-        moved = normals * self.root if self.root.ndim == 0 else normals @ self.root.T
-        return np.asarray(self.mean + moved)
-
-    def logpdf(self, x: Floats) -> Floats:
-        """Return the log density at points (n, d)."""
-        d, away = len(self.mean), x - self.mean
-        if self.root.ndim == 0:
-            squares = np.square(away / self.root).sum(axis=1)
-            log_det = d * math.log(float(self.root))
-        else:
-            # The inverse, because a solver starts threads for thousands of points with 2 numbers.
-            squares = np.square(away @ self._inverse.T).sum(axis=1)
-            log_det = float(np.log(np.diag(self.root)).sum())
-        return np.asarray(-0.5 * squares - log_det - 0.5 * d * math.log(2 * math.pi))
-
-
-def log_normal(x: Floats) -> Floats:
-    """Return the log density of the standard normal distribution at points (n, d)."""
-    return np.asarray(-0.5 * np.square(x).sum(axis=1) - 0.5 * x.shape[1] * math.log(2 * math.pi))
+SCOUTS: Final = len(_NATS)
 
 
 def scout_widths(d: int) -> tuple[float, ...]:
@@ -80,72 +37,49 @@ def scout_widths(d: int) -> tuple[float, ...]:
     return tuple(widths)
 
 
-def scouts(d: int) -> list[Component]:
+def scouts(d: int) -> Mixture:
     """Return the scouts N(0, s^2 I), the narrowest first: it is the nominal distribution."""
-    return [Component(np.zeros(d), np.array(width)) for width in scout_widths(d)]
-
-
-def effective(log_weight: Floats) -> float:
-    """Return the effective number of weighted draws, (sum w)^2/sum w^2; 0 for none.
-
-    >>> round(effective(np.log([1.0, 1.0, 1e-9])), 3)
-    2.0
-    """
-    if not len(log_weight):
-        return 0.0
-    w = np.exp(log_weight - log_weight.max())
-    return float(w.sum() ** 2 / np.square(w).sum())
+    return Mixture.around(np.zeros((SCOUTS, d)), scout_widths(d))
 
 
 class Frozen(NamedTuple):
-    """A mixture of components with shares that sum to 1. `modes` is the number of fitted ones.
+    """A mixture for draws. `modes` is the number of fitted components.
 
     The fitted components come first, then as many twins, then the scouts.
     """
 
-    components: tuple[Component, ...]
-    shares: Floats
+    mixture: Mixture
     modes: int = 0
+
+    @property
+    def shares(self) -> Floats:
+        """The shares of the components."""
+        return self.mixture.shares
 
     @property
     def plain(self) -> bool:
         """Whether all draws are nominal ones: then they have no weights."""
-        return bool(self.shares[-3] == 1)
-
-    def densities(self, x: Floats) -> Floats:
-        """Return the log densities of all components, (n, C)."""
-        return np.column_stack([each.logpdf(x) for each in self.components])
-
-    def logpdf(self, x: Floats) -> Floats:
-        """Return the log density of the mixture at points (n, d)."""
-        return log_mixture(self.densities(x), self.shares)
+        return bool(self.shares[-SCOUTS] == 1)
 
     def lists(self) -> dict[str, Any]:
         """Return the mixture as lists, for a batch: two batches can be compared."""
+        plain = self.mixture.as_plain()
+        roots = [root.tolist() for root in plain["roots"]]
         return {
-            "means": [each.mean.tolist() for each in self.components],
-            "roots": [each.root.tolist() for each in self.components],
-            "shares": self.shares.tolist(),
+            "shares": plain["shares"].tolist(),
+            "means": plain["means"].tolist(),
+            "roots": roots,
             "modes": self.modes,
         }
 
     def arrays(self) -> dict[str, Any]:
         """Return the mixture as arrays, for a store."""
-        return {
-            "means": np.array([each.mean for each in self.components]),
-            "roots": [each.root for each in self.components],
-            "shares": self.shares,
-            "modes": self.modes,
-        }
+        return {**self.mixture.as_plain(), "modes": self.modes}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Frozen:
         """Return the mixture that `lists` or `arrays` has written."""
-        pairs = zip(plain["means"], plain["roots"], strict=True)
-        components = tuple(
-            [Component(np.asarray(mean, float), np.asarray(root, float)) for mean, root in pairs]
-        )
-        return cls(components, np.asarray(plain["shares"], float), int(plain["modes"]))
+        return cls(Mixture.of(plain), int(plain["modes"]))
 
 
 def dealt(shares: Floats, size: int, before: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
@@ -172,14 +106,11 @@ def dealt(shares: Floats, size: int, before: NDArray[np.int64] | None = None) ->
 
 def plain(d: int) -> Frozen:
     """Return the nominal distribution as a mixture: the rival that needs no search."""
-    return Frozen(tuple(scouts(d)), np.array([1.0, 0.0, 0.0]))
+    return Frozen(replace(scouts(d), shares=np.array([1.0, 0.0, 0.0])))
 
 
-def mixture_of(fits: Sequence[tuple[float, Component]], d: int, fitted: float) -> Frozen:
+def mixture_of(fits: Mixture | None, d: int, fitted: float) -> Frozen:
     """Return fitted components with the share `fitted` together, and scouts for the rest."""
-    wide = scouts(d)
-    total = sum(share for share, _ in fits)
-    shares = [fitted * share / total for share, _ in fits]
-    components = (*(component for _, component in fits), *wide)
-    left = 1.0 - (fitted if fits else 0.0)
-    return Frozen(components, np.array(shares + [left / len(wide)] * len(wide)), len(fits))
+    if fits is None:
+        return Frozen(scouts(d))
+    return Frozen(fits.joined(scouts(d), 1 - fitted), len(fits))

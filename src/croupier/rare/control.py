@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
-from croupier.rare.components import Frozen, dealt, log_normal
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import log_mixture
+from croupier.rare.components import Frozen, dealt
 from croupier.rare.search import Search
 from croupier.rare.surrogate import Surrogate, Training, surrogate_of
 
@@ -81,7 +82,7 @@ def control_of(search: Search, mixture: Frozen, rng: np.random.Generator) -> Con
     if search.events.shape[1] > 1 or not mixture.modes or search.effective_failures < _FAILURES:
         return None
     log_w = search.log_weight
-    log_p, log_q = log_normal(search.x), mixture.logpdf(search.x)
+    log_p, log_q = log_standard_normal(search.x), mixture.mixture.log_density(search.x)
     more, more_g = search.more
     training = Training(
         search.x,
@@ -93,7 +94,7 @@ def control_of(search: Search, mixture: Frozen, rng: np.random.Generator) -> Con
     )
     fitted = 2 * mixture.modes
     points = np.concatenate((search.x, more))
-    densities = np.column_stack([each.logpdf(points) for each in mixture.components[:fitted]])
+    densities = mixture.mixture.component_log_densities(points)[:, :fitted]
     surrogate = surrogate_of(training, log_mixture(densities, mixture.shares[:fitted]))
     return None if surrogate is None else _with_free_draws(surrogate, mixture, rng)
 
@@ -102,12 +103,11 @@ def _with_free_draws(
     surrogate: Surrogate, mixture: Frozen, rng: np.random.Generator
 ) -> Control | None:
     own = dealt(mixture.shares, _FREE)
-    z = np.empty((_FREE, len(mixture.components[0].mean)))
-    for k in np.unique(own):
-        z[own == k] = mixture.components[k].sample(rng, int((own == k).sum()))
-    counts = np.bincount(own, minlength=len(mixture.components))
-    log_q = log_mixture(mixture.densities(z), counts / _FREE)
-    y = np.exp(log_normal(z) - log_q) * surrogate.chance(z)
+    law = mixture.mixture
+    z = law.placed(law.noise(rng, _FREE), own)
+    counts = np.bincount(own, minlength=len(law))
+    log_q = log_mixture(law.component_log_densities(z), counts / _FREE)
+    y = np.exp(log_standard_normal(z) - log_q) * surrogate.chance(z)
     left = within_components(y[:, None], own)[:, 0]
     spread = float(left @ left) / (_FREE - len(np.unique(own)))
     mean = float(y.mean())

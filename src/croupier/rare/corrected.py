@@ -175,7 +175,7 @@ def _explained(mixture: Frozen, points: Floats, terms: Floats) -> Floats:
     K = mixture.modes
     if not K or not terms.sum() > 0:
         return np.zeros(K)
-    own = mixture.densities(points)[:, :K].argmax(axis=1)
+    own = mixture.mixture.component_log_densities(points)[:, :K].argmax(axis=1)
     return np.asarray(np.bincount(own, weights=terms, minlength=K) / terms.sum())
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.rare.components import Component
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import root_of
 
 __all__ = ["Descent", "beyond"]
 
@@ -174,15 +175,15 @@ class Descent:
         return np.array(kept).reshape(len(kept), self._aim.shape[1])
 
 
-def beyond(design: Floats) -> Component:
+def beyond(design: Floats) -> Mixture:
     """Return a normal distribution like the one beyond a design point, if g is linear there.
 
     Beyond a distance b, a standard normal number has about the mean b + 1/b and the spread 1/b.
 
-    >>> beyond(np.array([4.0, 0.0])).mean.tolist()
-    [4.25, 0.0]
+    >>> beyond(np.array([4.0, 0.0])).means.tolist()
+    [[4.25, 0.0]]
     """
     b = max(float(np.linalg.norm(design)), 1.0)
     u = design / max(float(np.linalg.norm(design)), 1e-300)
     covariance = np.eye(len(u)) + (1 / b**2 - 1) * np.outer(u, u)
-    return Component(design + u / b, np.asarray(np.linalg.cholesky(covariance), float))
+    return Mixture.normal(design + u / b, root_of(covariance))

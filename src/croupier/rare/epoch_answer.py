@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import effective_size, log_mixture
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
-from croupier.importance.points import log_mixture
-from croupier.rare.components import Frozen, log_normal
+from croupier.rare.components import Frozen
 from croupier.rare.control import LEAST_DF, Control, Controlled, df_of, within_components
 from croupier.tables.aim import Aim
 
@@ -53,7 +54,7 @@ class Epoch:
         self.mixture, self.control = mixture, control
         self.x, self.events = np.empty((0, d)), np.empty((0, events))
         self.own: NDArray[np.int64] = np.empty(0, np.int64)
-        self._log_q = np.empty((0, len(mixture.components)))
+        self._log_q = np.empty((0, len(mixture.mixture)))
         self._chance = np.empty(0)
         self._known: Answer | None = None
 
@@ -63,7 +64,7 @@ class Epoch:
     @property
     def counts(self) -> NDArray[np.int64]:
         """The number of draws of each component."""
-        return np.bincount(self.own, minlength=len(self.mixture.components))
+        return np.bincount(self.own, minlength=len(self.mixture.mixture))
 
     def copy(self) -> Epoch:
         """Return an epoch with the same draws, to which others can be added."""
@@ -76,7 +77,7 @@ class Epoch:
         self.x = np.concatenate((self.x, x))
         self.events = np.concatenate((self.events, events))
         self.own = np.concatenate((self.own, own))
-        self._log_q = np.concatenate((self._log_q, self.mixture.densities(x)))
+        self._log_q = np.concatenate((self._log_q, self.mixture.mixture.component_log_densities(x)))
         if self.control is not None:
             self._chance = np.concatenate((self._chance, self.control.surrogate.chance(x)))
         self._known = None
@@ -97,7 +98,7 @@ class Epoch:
         n, e = self.events.shape
         drawn = self.counts / n  # not the shares: rounded counts would bias the mean
         log_q = log_mixture(self._log_q, drawn)
-        weight = np.exp(log_normal(self.x) - log_q)
+        weight = np.exp(log_standard_normal(self.x) - log_q)
         y = weight[:, None] * (self.events < 0)
         belongs = np.exp(self._log_q - log_q[:, None]) * drawn
         weights = np.repeat([[0.0], [1.0]], e, axis=1)
@@ -130,8 +131,7 @@ def _next(y: Floats, nominal: float) -> Floats:
     """
     n, largest = len(y), y.max(axis=0)
     seen = largest > 0
-    z = y / np.where(seen, largest, 1.0)
-    h = np.where(seen, z.sum(axis=0) ** 2 / np.maximum(np.square(z).sum(axis=0), 1e-300), 1.0)
+    h = np.where(seen, effective_size(y, axis=0), 1.0)
     k = np.maximum(np.count_nonzero(y, axis=0), 1)
     known = np.log(np.where(seen, largest / n, 1 / nominal))
     left = 1 - np.log(h) / np.log(k + 1)

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from croupier.data.draws import Floats
-from croupier.rare.components import log_normal
+from croupier.distributions.normal import log_standard_normal
 
 __all__ = ["GAPS_UP_TO", "gap_points", "squares_between"]
 
@@ -49,7 +49,8 @@ def gap_points(x: Floats, probability: float, rng: np.random.Generator) -> Float
     parts = np.array_split(x, len(x) // 1000 + 1)
     gap = np.min([squares_between(places, part).min(axis=1) for part in parts], axis=0)
     log_ball = 0.5 * d * math.log(math.pi) - float(gammaln(0.5 * d + 1))
-    log_least = math.log(hidden) - log_normal(places) - log_ball  # of the radius to the power d
+    # Of the radius to the power d.
+    log_least = math.log(hidden) - log_standard_normal(places) - log_ball
     least = np.exp(np.minimum(2 / d * log_least, 600.0))
     found: list[Floats] = []
     while len(found) < _MOST and (gap >= least).any():

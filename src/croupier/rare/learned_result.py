@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.distributions.normal import log_standard_normal
 from croupier.estimates.estimate import Estimate
-from croupier.rare.components import log_normal, scout_widths, scouts
+from croupier.rare.components import scout_widths, scouts
 from croupier.rare.corrected import SCOUTING, Correction
 from croupier.rare.learned_phase import LearnedPhase
 from croupier.rare.rare_result import ProbabilityResult, facts_of, reliability
@@ -102,7 +103,7 @@ class Found:
         if not mixture.modes or not parts:
             return []
         z, x = (np.concatenate(column) for column in zip(*parts, strict=True))
-        own = mixture.densities(z)[:, : mixture.modes].argmax(axis=1)
+        own = mixture.mixture.component_log_densities(z)[:, : mixture.modes].argmax(axis=1)
         away = np.square(z).sum(axis=1)
         found = []
         for k in np.unique(own):
@@ -113,7 +114,7 @@ class Found:
                 {
                     "share": float(mixture.shares[k] + mixture.shares[mixture.modes + k]),
                     "explains": float(shares[k]),
-                    "mean": mixture.components[k].mean.tolist(),
+                    "mean": mixture.mixture.means[k].tolist(),
                     "design_point": x[nearest].tolist(),
                     "design_point_normal": z[nearest].tolist(),
                     "distance": distance,
@@ -176,7 +177,6 @@ class Found:
         distance, d = min(each["distance"] for each in modes), self.learned.learning.d
         there = np.zeros((1, d))
         there[0, 0] = distance
-        wide = scouts(d)
-        ratio = np.mean([np.exp(each.logpdf(there) - log_normal(there))[0] for each in wide])
+        ratio = np.exp(scouts(d).log_density(there) - log_standard_normal(there))[0]
         hits = SCOUTING * len(self.correction) * float(ratio)
         return {"could_hide": min(1.0, math.log(20) / hits), "at_distance": distance}

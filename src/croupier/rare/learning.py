@@ -9,24 +9,17 @@ uncertainty reduction; Bect, Ginsbourger, Li, Picheny and Vazquez, Statistics an
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
-from croupier.rare.components import (
-    Component,
-    Frozen,
-    dealt,
-    effective,
-    log_normal,
-    mixture_of,
-    scout_widths,
-    scouts,
-)
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import effective_size_of_logs, log_mixture
+from croupier.rare.components import SCOUTS, Frozen, dealt, mixture_of, scout_widths, scouts
 from croupier.rare.fit import fitted
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import Surrogate, View, surrogate_of
@@ -85,15 +78,12 @@ class Population:
     @classmethod
     def drawn(cls, mixture: Frozen, size: int, rng: np.random.Generator) -> Population:
         """Return points of a mixture, with the number of points of each component fixed."""
-        own = dealt(mixture.shares, size)
-        points = np.empty((size, len(mixture.components[0].mean)))
-        for k in np.unique(own):
-            points[own == k] = mixture.components[k].sample(rng, int((own == k).sum()))
-        counts = np.bincount(own, minlength=len(mixture.components))
-        joint, wide = mixture.densities(points), len(scouts(1))
-        log_q = log_mixture(joint, counts / size)
-        log_r = log_mixture(joint[:, -wide:], np.full(wide, 1 / wide))
-        return cls(points, np.exp(log_normal(points) - log_q), np.exp(log_r - log_q))
+        own, law = dealt(mixture.shares, size), mixture.mixture
+        points = law.placed(law.noise(rng, size), own)
+        joint = law.component_log_densities(points)
+        log_q = log_mixture(joint, np.bincount(own, minlength=len(law)) / size)
+        log_r = log_mixture(joint[:, -SCOUTS:], np.full(SCOUTS, 1 / SCOUTS))
+        return cls(points, np.exp(log_standard_normal(points) - log_q), np.exp(log_r - log_q))
 
 
 class Known(NamedTuple):
@@ -126,7 +116,7 @@ class Learning:
         self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else known
         self.x, self.g = self._known
         self.surrogate: Surrogate | None = None
-        self.mixture = mixture_of([], d, 0.0)
+        self.mixture = mixture_of(None, d, 0.0)
         self.gains: list[float] = []
         self._missed = np.empty((0, 2))
         self._fitted_at = self._steps = 0
@@ -335,25 +325,22 @@ class Learning:
         return len(latest) < _POOR_CALLS or max(latest) > 1 / (2 * max(left, 1.0))
 
 
-def _mixture(fits: list[tuple[float, Component]], d: int) -> Frozen:
+def _mixture(fits: Mixture, d: int) -> Frozen:
     """Return fitted components, their twins of width 1, and scouts."""
-    total = sum(share for share, _ in fits)
-    shares = np.array([share / total for share, _ in fits])
-    components, wide = [component for _, component in fits], scouts(d)
-    twins = [Component(each.mean, np.array(1.0)) for each in components]
-    own, twin = _FITTED * (1 - _TWINS) * shares, _FITTED * _TWINS * shares
-    rest = np.full(len(wide), (1 - _FITTED) / len(wide))
-    return Frozen((*components, *twins, *wide), np.concatenate((own, twin, rest)), len(fits))
+    twins = replace(Mixture.around(fits.means, np.ones(len(fits))), shares=fits.shares)
+    return Frozen(fits.joined(twins, _TWINS).joined(scouts(d), 1 - _FITTED), len(fits))
 
 
 def _tempered(log_w: Floats, enough: float) -> float:
     """Return the largest power up to 1 that leaves enough effective points."""
-    if effective(log_w) >= enough:
+    if effective_size_of_logs(log_w) >= enough:
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if effective(middle * log_w) >= enough else (low, middle)
+        low, high = (
+            (middle, high) if effective_size_of_logs(middle * log_w) >= enough else (low, middle)
+        )
     return low
 
 

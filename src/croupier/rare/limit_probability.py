@@ -9,9 +9,11 @@ from typing import Any, Final, Unpack, cast
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.checks import known_settings
+from croupier.checks import choice, known_settings, seed_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
+from croupier.functions.failures import AT_LEAST, AT_MOST, OnFailure
+from croupier.functions.programs import Program
 from croupier.rare.limit_state import Evaluated, LimitState, limit_state
 from croupier.rare.rare_result import ProbabilityResult
 from croupier.rare.rare_table import PHASES, RareTable
@@ -24,10 +26,14 @@ from croupier.spaces.read_space import read_space
 __all__ = ["probability"]
 
 _KIND: Final = "probability"
+_OWN: Final = (
+    "draws", "below", "gradient", "starts", "known", "dimension", "names", "tolerance_for",
+    "on_failure", "retries",
+)  # fmt: skip
 
 
 def probability(
-    g: Callable[[Any], Any],
+    g: Callable[[Any], Any] | Program,
     over: Any,
     *,
     draws: float | None = None,
@@ -38,6 +44,8 @@ def probability(
     dimension: int | None = None,
     names: Sequence[str] | None = None,
     tolerance_for: Any = None,
+    on_failure: OnFailure = "raise",
+    retries: int = 0,
     **settings: Unpack[Options],
 ) -> ProbabilityResult:
     """Estimate the probability that g(X) is below 0. No proposals are needed.
@@ -49,8 +57,8 @@ def probability(
 
     Args:
         g: The limit state. It takes many points (n, d) and returns n numbers, or it takes one
-            point and returns a number; croupier finds out which, with at most six calls that are
-            not counted. For m limit states it returns (n, m), or m numbers.
+            point and returns a number; croupier finds out which, with a few calls that are not
+            counted. For m limit states it returns (n, m), or m numbers. Or it is a `cr.Program`.
         over: The distribution of X: a dimension (standard normal), a list of frozen distributions
             of scipy.stats (independent), a frozen `multivariate_normal`,
             `croupier.rare.Nataf(marginals, correlation)`, or a pair (dimension, transform). Bounds
@@ -69,6 +77,11 @@ def probability(
         names: Names of m limit states.
         tolerance_for: The components of m limit states that `rtol` and `atol` bind, by name or
             index: ``["any"]``. Otherwise these are every limit state and "any", but not "all".
+        on_failure: What a call of g means that raises or returns NaN. "raise" ends the run with the
+            point. "bounds" estimates two probabilities, "at least" and "at most": without the
+            points where calls failed, and with them; ``result.between`` covers both. "fails" and
+            "safe" count them as failures or not.
+        retries: How often a call of g that fails is repeated first.
         **settings: Tolerances, workers, a store and all other settings of `cr.estimate`, except
             `cost` and `anytime`.
 
@@ -83,12 +96,17 @@ def probability(
     >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
     (True, True)
     """
-    own = ("draws", "below", "gradient", "starts", "known", "dimension", "names", "tolerance_for")
-    known_settings("probability", settings, (*own, *Options.__annotations__))
+    known_settings("probability", settings, (*_OWN, *Options.__annotations__))
     around = settings_of(draws, **settings)
     _check(around)
     space = read_space(over, needs=("normal",), dimension=dimension)
-    limit = limit_state(g, space, _number(below), gradient)
+    choice("on_failure", on_failure, OnFailure)
+    repeated = seed_of("retries", retries)
+    limit = limit_state(g, space, _number(below), gradient, on_failure=on_failure, retries=repeated)
+    if on_failure == "bounds":
+        if names is not None:
+            raise PlanError("names= is for several limit states, but g has one: leave names out")
+        names = (AT_LEAST, AT_MOST)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
     staff = around.staff(arms)
     begin, evaluated = _starts(starts, space), _known(known, space, limit)
@@ -105,6 +123,7 @@ def probability(
             "starts": None if begin is None else begin.tolist(),
             **({} if gradient is None else {"gradient": True}),
             **({} if evaluated is None else {"known": evaluated}),
+            **({} if on_failure == "raise" else {"on_failure": on_failure}),
         },
         policy={"name": _KIND},
         combine=_KIND,

@@ -7,6 +7,7 @@ from typing import Final
 from croupier.arms.base import Arm
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
+from croupier.functions.function import LIMIT_STATE, Function
 from croupier.rare.limit_state import Evaluated, LimitState
 from croupier.rare.rare_table import PHASES, RareTable, loss
 from croupier.results.rows import RowMeaning
@@ -21,7 +22,7 @@ def _corner(x: Floats) -> Floats:
 
 
 def _example() -> Example:
-    limit = LimitState(_corner, read_space(2), 0.0, True, 1)
+    limit = LimitState(Function(_corner, "all", LIMIT_STATE), read_space(2), 0.0)
     plan = Plan(
         PHASES, 7, table="probability", settings={"dimension": 2, "states": 1},
         policy={"name": "probability"}, combine="probability",

@@ -10,9 +10,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.distributions.normal import log_standard_normal
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.few_hits import FEW_HITS
-from croupier.rare.components import log_normal, scout_widths, scouts
+from croupier.rare.components import scout_widths, scouts
 from croupier.rare.epoch_answer import Epoch
 from croupier.rare.fit import HIGH
 from croupier.rare.search import Search
@@ -178,8 +179,9 @@ def _could_hide(
     distance = min(each["distance"] for each in components)
     there = np.zeros((1, search.d))
     there[0, 0] = distance
-    ratio = [float(np.exp(each.logpdf(there) - log_normal(there))[0]) for each in scouts(search.d)]
-    return {"could_hide": min(1.0, math.log(20) / float(scouting @ ratio)), "at_distance": distance}
+    above = scouts(search.d).component_log_densities(there)[0] - log_standard_normal(there)
+    hidden = math.log(20) / float(scouting @ np.exp(above))
+    return {"could_hide": min(1.0, hidden), "at_distance": distance}
 
 
 def _hits(pooled: Any) -> Floats:
@@ -198,19 +200,20 @@ def _components(evidence: Evidence) -> list[dict[str, Any]]:
     explains = part[:K] + part[K : 2 * K]
     parts = [pair for pair in evidence.failing if len(pair[0])]
     z, x = (np.concatenate(column) for column in zip(*parts, strict=True))
-    own = np.column_stack([each.logpdf(z) for each in mixture.components[:K]]).argmax(axis=1)
+    means = mixture.mixture.means
+    own = mixture.mixture.component_log_densities(z)[:, :K].argmax(axis=1)
     away = np.square(z).sum(axis=1)
     found = []
     for k in range(K):
         mine = np.flatnonzero(own == k)
         if not len(mine):  # the component lies where another one is denser
-            mine = np.array([np.square(z - mixture.components[k].mean).sum(axis=1).argmin()])
+            mine = np.array([np.square(z - means[k]).sum(axis=1).argmin()])
         nearest = int(mine[away[mine].argmin()])
         found.append(
             {
                 "share": float(mixture.shares[k] + mixture.shares[K + k]),
                 "explains": float(explains[k]),
-                "mean": mixture.components[k].mean.tolist(),
+                "mean": means[k].tolist(),
                 "design_point": x[nearest].tolist(),
                 "design_point_normal": z[nearest].tolist(),
                 "distance": float(np.sqrt(away[nearest])),

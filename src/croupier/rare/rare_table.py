@@ -370,7 +370,7 @@ class RareTable(Rounds):
 
         def finish(result: Result, seen: Estimate) -> ProbabilityResult:
             details = details_of(evidence, seen, self.plan.components)
-            return ProbabilityResult.detailed(result, details)
+            return ProbabilityResult.detailed(result, {**details, **self.books.failures(early)})
 
         return Answer(pooled, warnings=warnings_of(evidence), finish=finish)
 

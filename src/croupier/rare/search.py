@@ -9,14 +9,17 @@ inside the failing region look for parts that no component covers.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.importance.points import log_mixture
-from croupier.rare.components import Component, Frozen, effective, log_normal, mixture_of, scouts
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import effective_size_of_logs, log_mixture, log_sum_exp
+from croupier.rare.components import SCOUTS, Frozen, mixture_of, scouts
 from croupier.rare.descent import Descent, beyond
 from croupier.rare.fit import HIGH, Slope, around, fitted
 from croupier.rare.gaps import GAPS_UP_TO, gap_points
@@ -78,11 +81,11 @@ class Search:
         self.x, self.events = np.empty((0, d)), np.empty((0, states + 2 * (states > 1)))
         self.more = np.empty((0, d)), np.empty(0)
         self.stalled: list[int] = []
-        self.found: list[list[tuple[float, Component]]] = []
+        self.found: list[Mixture | None] = []
         self._targets: list[int] = [*range(states), *([states + 1] if states > 1 else [])]
-        self._components = scouts(d)
-        self._counts = np.zeros(len(self._components))
-        self._log_q = np.empty((0, len(self._components)))
+        self._proposals = scouts(d)
+        self._counts = np.zeros(SCOUTS)
+        self._log_q = np.empty((0, SCOUTS))
         self._walk: Walk | None = None
         self._gaps: Floats | None = None
         self._begin_target()
@@ -126,14 +129,13 @@ class Search:
             self._gaps = x[(events_of(g) < 0).any(axis=1)]
             return
         assert done.mixture is not None
-        fresh = done.mixture.components[: -len(scouts(self.d))]
-        counts = np.bincount(own, minlength=len(done.mixture.components)).astype(float)
+        fresh = done.mixture.mixture.part(slice(-SCOUTS))
+        counts = np.bincount(own, minlength=len(done.mixture.mixture)).astype(float)
         self._counts[: len(counts) - len(fresh)] += counts[len(fresh) :]
         self._counts = np.concatenate((self._counts, counts[: len(fresh)]))
-        old = [component.logpdf(self.x) for component in fresh]
-        self._components = [*self._components, *fresh]
-        above = np.column_stack((self._log_q, *old)) if fresh else self._log_q
-        below = np.column_stack([component.logpdf(x) for component in self._components])
+        above = np.column_stack((self._log_q, fresh.component_log_densities(self.x)))
+        self._proposals = self._proposals.joined(fresh, 0.5)
+        below = self._proposals.component_log_densities(x)
         self._log_q = np.concatenate((above, below))
         self.x = np.concatenate((self.x, x))
         self.events = np.concatenate((self.events, events_of(g)))
@@ -142,12 +144,12 @@ class Search:
     def log_weight(self) -> Floats:
         """The log of p/q for every draw, with q the mixture of all of them."""
         mixture = log_mixture(self._log_q, self._counts / self._counts.sum())
-        return np.asarray(log_normal(self.x) - mixture)
+        return np.asarray(log_standard_normal(self.x) - mixture)
 
     @property
     def scouting(self) -> Floats:
         """How many draws of the search each scout has made."""
-        return np.asarray(self._counts[: len(scouts(self.d))])
+        return np.asarray(self._counts[:SCOUTS])
 
     @property
     def failures(self) -> int:
@@ -157,13 +159,13 @@ class Search:
     @property
     def effective_failures(self) -> float:
         """The effective number of draws that fail in any way."""
-        return effective(self.log_weight[(self.events < 0).any(axis=1)])
+        return effective_size_of_logs(self.log_weight[(self.events < 0).any(axis=1)])
 
     @property
     def unsure(self) -> bool:
         """Whether a target was given up before enough effective draws failed for a good fit."""
         fails, log_w = self.events < 0, self.log_weight
-        return any(effective(log_w[fails[:, k]]) < self._enough for k in self.stalled)
+        return any(effective_size_of_logs(log_w[fails[:, k]]) < self._enough for k in self.stalled)
 
     @property
     def _enough(self) -> int:
@@ -206,13 +208,13 @@ class Search:
     def _first(self) -> Round:
         if self.starts is None:
             return self._scouting()
-        known = [(1.0, Component(start, np.array(1.0))) for start in self.starts]
+        known = Mixture.around(self.starts, 1.0)
         return Round("search", self.least_calls, mixture_of(known, self.d, 0.5))
 
     def _scouting(self) -> Round:
-        return Round("search", 300 + 3 * self.d, mixture_of([], self.d, 0.0))
+        return Round("search", 300 + 3 * self.d, mixture_of(None, self.d, 0.0))
 
-    def _drawn(self, fits: list[tuple[float, Component]]) -> Round:
+    def _drawn(self, fits: Mixture) -> Round:
         return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
 
     def _next_of_target(self) -> Round | None:
@@ -220,7 +222,7 @@ class Search:
             return self._descended()
         h, log_w = self.events[:, self._target], self.log_weight
         fails = h < 0
-        known = effective(log_w[fails])
+        known = effective_size_of_logs(log_w[fails])
         if known >= self._enough:
             return self._walked(fails, log_w) or self._filled(fails, log_w)
         self._target_rounds += 1
@@ -254,8 +256,8 @@ class Search:
         log_q = log_mixture(self._log_q[fails], self._counts / self._counts.sum())
         enough = min(enough, 0.5 * len(x))
         for width in np.geomspace(1.0, 4.0, 13):
-            log_w = Component(np.zeros(self.d), np.array(width)).logpdf(x) - log_q
-            if effective(log_w) >= enough:
+            log_w = Mixture.normal(np.zeros(self.d), width).log_density(x) - log_q
+            if effective_size_of_logs(log_w) >= enough:
                 return np.asarray(log_w)
         return np.zeros(len(x))
 
@@ -284,13 +286,13 @@ class Search:
         # The probability beyond a design point, if g is linear; no point is forgotten.
         away = np.linalg.norm(ends, axis=1)
         shares = np.maximum(np.exp(0.5 * (away.min() ** 2 - away**2)), 0.05)
-        known = [beyond(end) for end in ends]
-        unit = [Component(end, np.array(1.0)) for end in ends]
-        return self._drawn(list(zip((*shares, *(0.5 * shares)), (*known, *unit), strict=True)))
+        shares = shares / shares.sum()
+        known = Mixture.mixed([beyond(end) for end in ends], shares)
+        return self._drawn(known.joined(Mixture.around(ends, 1.0, shares), 1 / 3))
 
     def _fits(
         self, chosen: NDArray[np.bool_], event: int, log_weight: Floats, slope: Slope | None
-    ) -> list[tuple[float, Component]]:
+    ) -> Mixture:
         """Fit components to draws: around known design points where EM could not find them."""
         designs = self._designs.get(event)
         if self.d > DESIGNED and designs is not None and len(designs):
@@ -321,15 +323,14 @@ class Search:
         widths: tuple[float, ...],
     ) -> Round | None:
         """Return draws around failing points that nothing covers."""
-        total = float(np.logaddexp.reduce(log_w[fails]))
-        log_q = np.column_stack([each.logpdf(ends) for each in self._components])
-        there = log_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
+        total = float(log_sum_exp(log_w[fails]))
+        log_q = self._proposals.component_log_densities(ends)
+        there = log_standard_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
         uncovered = ends[there > total + math.log(_UNCOVERED)]
         if not len(uncovered):
             return None
-        return self._drawn(
-            [(1.0, Component(end, np.array(width))) for end in uncovered for width in widths]
-        )
+        each = np.repeat(uncovered, len(widths), axis=0)
+        return self._drawn(Mixture.around(each, np.tile(widths, len(uncovered))))
 
     def _filled(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
         """Return points in the gaps between all points, once, or draws around those that failed."""
@@ -350,10 +351,10 @@ class Search:
 
     # -- what was found
 
-    def _fit(self, event: int) -> list[tuple[float, Component]]:
+    def _fit(self, event: int) -> Mixture | None:
         fails = self.events[:, event] < 0
         if fails.sum() < _FEW:
-            return []
+            return None
         latest = slice(-_LATEST * self.d, None)
         slope = Slope(self.x[latest], self.events[latest, event]) if self.d > HIGH else None
         return self._fits(fails, event, self.log_weight, slope)
@@ -369,22 +370,14 @@ class Search:
         If it is `guarded`, half of the draws are nominal. Then no draw has a weight above 2, and
         the variance is at most twice that of plain draws, however poor the fit is.
         """
-        fits = [
-            (share / sum(each for each, _ in found) / len(self.found), component)
-            for found in self.found
-            for share, component in found
-        ]
-        wide = scouts(self.d)
-        if not fits:  # nothing fails so far: half of the draws are nominal
-            return Frozen(tuple(wide), np.array([0.5, 0.25, 0.25]))
-        total = sum(share for share, _ in fits)
-        own, twin, scouting = _FROZEN
-        shares = np.array([share / total for share, _ in fits])
-        twins = [Component(each.mean, np.array(1.0)) for _, each in fits]
-        components = (*(each for _, each in fits), *twins, *wide)
-        mixed = (own * shares, twin * shares, np.full(len(wide), scouting / len(wide)))
-        together = np.concatenate(mixed)
+        wide, found = scouts(self.d), [each for each in self.found if each is not None]
+        if not found:  # nothing fails so far: half of the draws are nominal
+            return Frozen(replace(wide, shares=np.array([0.5, 0.25, 0.25])))
+        fits = Mixture.mixed(found, [1 / len(found)] * len(found))
+        twins = Mixture.around(fits.means, 1.0, fits.shares)
+        mixture = Mixture.mixed((fits, twins, wide), _FROZEN)
         if guarded:
-            together /= 2
-            together[-len(wide)] += 0.5
-        return Frozen(components, together, len(fits))
+            shares = mixture.shares / 2
+            shares[-SCOUTS] += 0.5
+            mixture = replace(mixture, shares=shares)
+        return Frozen(mixture, len(fits))

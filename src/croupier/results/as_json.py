@@ -19,9 +19,9 @@ from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.bet_sums import told_in
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import Grounds
+from croupier.estimates.estimate import Estimate
 from croupier.estimates.few_hits import FewHits
-from croupier.estimates.intervals import INTERVALS, Guaranteed
+from croupier.estimates.intervals import INTERVALS
 from croupier.results.rows import WIDE, ArmRow, ArmRows, RowMeaning
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
         "log_interval": None if log is None else (shaped(log["low"]), shaped(log["high"])),
         "basis": {
             "ledger": history.ledger(),
-            "grounds": _grounds(basis, plan, history),
+            "estimate": _estimate(basis, plan, history),
             "kind": str(data["interval_kind"]),
             "meaning": RowMeaning(**data["rows"]),
         },
@@ -148,7 +148,7 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _grounds(basis: Mapping[str, Any], plan: Plan, history: History) -> Grounds:
+def _estimate(basis: Mapping[str, Any], plan: Plan, history: History) -> Estimate:
     """Return what the interval is made from. Guaranteed bets are made again from the batches."""
     scale = Scale(
         _floats(basis["scale"]["origin"]), _floats(basis["scale"]["exponent"]).astype(np.int64)
@@ -156,11 +156,11 @@ def _grounds(basis: Mapping[str, Any], plan: Plan, history: History) -> Grounds:
     pooled, state = _pooled(basis["pooled"]), basis["interval"]
     interval = INTERVALS[state["name"]].after(state, len(history))
     interval = interval.resumed(state) or interval
-    if isinstance(interval, Guaranteed) and basis["runs"] is None:
+    if interval.follows and basis["runs"] is None:
         interval = interval.seated(plan, pooled.shared)
         for told in told_in(history.rows()):
             interval.add(told)
-    return Grounds(plan, scale, pooled, interval, history.ledger())
+    return Estimate(plan, scale, pooled, interval, history.ledger())
 
 
 def _history(

@@ -13,7 +13,6 @@ from croupier.checks import fraction_of
 from croupier.data.draws import Floats
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.estimate import stderr_of
-from croupier.estimates.intervals import Guaranteed
 
 if TYPE_CHECKING:
     from croupier.results.result import Result
@@ -92,7 +91,7 @@ def function_of(
     _check_callable(function, result)
     level = result.confidence if confidence is None else fraction_of("confidence", confidence)
     basis, value = result.basis, np.atleast_1d(np.asarray(result.value, dtype=float))
-    if isinstance(basis.interval, Guaranteed):
+    if basis.interval.follows:
         raise PlanError(
             "the delta method gives no guaranteed interval: run without interval='guaranteed'"
         )

@@ -68,7 +68,7 @@ def result_of(
         history=history,
         plan=plan,
         seed=plan.seed,
-        basis=Basis(ledger, estimate.grounds, estimate.ends.kind, meaning or RowMeaning()),
+        basis=Basis(ledger, estimate, estimate.ends.kind, meaning or RowMeaning()),
     )
 
 

@@ -13,7 +13,7 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.estimates.combiners import Combiner, pool
 from croupier.estimates.diagnostics import warnings_of
-from croupier.estimates.estimate import estimate_of, look_back, stderr_of
+from croupier.estimates.estimate import Estimate, look_back, stderr_of
 from croupier.estimates.intervals import Interval
 from croupier.results.make_result import Loss, cost_times_variance, result_of
 from croupier.results.result import Result
@@ -119,7 +119,7 @@ def _merged(
         like=ledger.empty(),
     )
     history.take(rows)
-    estimate = estimate_of(plan, ledger.scale, pool(ledger, combiner), interval, ledger)
+    estimate = Estimate(plan, ledger.scale, pool(ledger, combiner), interval, ledger)
     meaning = like[0].basis.meaning if like else RowMeaning()
     warnings, agreement = warnings_of(
         plan,

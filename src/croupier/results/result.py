@@ -22,14 +22,15 @@ from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.diagnostics import unnoticed
-from croupier.estimates.estimate import Grounds
+from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval, half_width
+from croupier.functions.failures import AT_LEAST, AT_MOST
 from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields, runs_fields
 from croupier.results.functions_of import FunctionOf, covariance_of, function_of
-from croupier.results.rows import ArmRow, ArmRows, RowMeaning, freeze
+from croupier.results.rows import ArmRows, RowMeaning, arm_summary, freeze, plain
 from croupier.views.formats import for_terminal
-from croupier.views.summary import ArmSummary, Batches, Summary
+from croupier.views.summary import Batches, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +64,7 @@ class Basis(NamedTuple):
     """
 
     ledger: Ledger
-    grounds: Grounds
+    estimate: Estimate
     kind: str
     meaning: RowMeaning
     run_id: str = ""
@@ -71,17 +72,17 @@ class Basis(NamedTuple):
     @property
     def scale(self) -> Scale:
         """The scale of `pooled`: that of the ledger, or of a table that has no ledger."""
-        return self.grounds.scale
+        return self.estimate.scale
 
     @property
     def pooled(self) -> Pooled:
         """The pooled numbers."""
-        return self.grounds.pooled
+        return self.estimate.pooled
 
     @property
     def interval(self) -> Interval:
         """How the error bar is made."""
-        return self.grounds.interval
+        return self.estimate.interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -179,7 +180,7 @@ class Result:
             if self.plan.log:
                 low, high = (exp(end) for end in self._log_ends(level))
             else:
-                low, high, *_ = self.basis.grounds.ends(fraction_of("level", level))
+                low, high, *_ = self.basis.estimate.ends_at(fraction_of("level", level))
         return (low[0].item(), high[0].item()) if self.history.scalar else (low, high)
 
     def log_confidence_interval(self, level: float) -> tuple[Any, Any]:
@@ -313,10 +314,10 @@ class Result:
     def as_summary(self) -> Summary:
         """Return the result as the plain data that the views show."""
         summary: Summary = {
-            "value": _plain(self.value),
-            "stderr": _plain(self.stderr),
-            "low": _plain(self.interval[0]),
-            "high": _plain(self.interval[1]),
+            "value": plain(self.value),
+            "stderr": plain(self.stderr),
+            "low": plain(self.interval[0]),
+            "high": plain(self.interval[1]),
             "confidence": self.confidence,
             "interval_kind": self.basis.kind,
             "draws": self.draws,
@@ -324,14 +325,14 @@ class Result:
             "unit": self.plan.unit,
             "seconds": self.seconds,
             "stopped": self.stopped,
-            "agreement": _plain(self.agreement),
+            "agreement": plain(self.agreement),
             "leader": self.leader,
-            "unnoticed": _plain(self.unnoticed),
+            "unnoticed": plain(self.unnoticed),
             "policy": self.plan.policy["name"],
             "combine": self.plan.combine,
             "seed": self.seed,
             "warnings": list(self.warnings),
-            "arms": [_summary(row) for row in self.arms],
+            "arms": [arm_summary(row, log=self.plan.log) for row in self.arms],
             "table": self.plan.table,
             "rows": self.basis.meaning.words,
         }
@@ -339,24 +340,49 @@ class Result:
             summary["components"] = list(self.plan.components)
         if self.log_interval is not None:
             summary["log"] = {
-                "value": _plain(self.log_value),
-                "stderr": _plain(self.log_stderr),
-                "low": _plain(self.log_interval[0]),
-                "high": _plain(self.log_interval[1]),
+                "value": plain(self.log_value),
+                "stderr": plain(self.log_stderr),
+                "low": plain(self.log_interval[0]),
+                "high": plain(self.log_interval[1]),
             }
-            for row, arm in zip(self.arms, summary["arms"], strict=True):
-                arm["log_mean"] = _plain(row.log_mean)
-                arm["log_stderr"] = _plain(row.log_stderr)
-                arm["relative_deviation"] = _plain(row.relative_deviation)
-        if "facts" in self.details:
-            summary["facts"] = [(str(label), str(text)) for label, text in self.details["facts"]]
+        facts = [*self._failures(), *self.details.get("facts", ())]
+        if facts:
+            summary["facts"] = [(str(label), str(text)) for label, text in facts]
+        if "shown" in self.details:
             summary["shown"] = list(self.details["shown"])
         if "pilot" in self.details:
             summary["pilot"] = self.details["pilot"]
         if self.runs is not None:
-            agreement = _plain(self.runs.agreement)
+            agreement = plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
         return summary
+
+    @property
+    def between(self) -> tuple[Any, Any]:
+        """Both ends of an interval that holds whatever failed calls would have returned.
+
+        This is for on_failure="bounds": from the low end of "at least" to the high end of "at
+        most". For other results it is `interval`.
+        """
+        names = self.plan.components or ()
+        least, most = (
+            [k for k, name in enumerate(names) if name.endswith(end)] for end in (AT_LEAST, AT_MOST)
+        )
+        if not least or len(least) != len(most):
+            return self.interval
+        low, high = self.interval[0][least], self.interval[1][most]
+        return (float(low[0]), float(high[0])) if len(least) == 1 else (low, high)
+
+    def _failures(self) -> list[tuple[str, str]]:
+        """Return a line about calls that failed."""
+        failed = self.details.get("failed", 0)
+        if not failed:
+            return []
+        text = f"{failed:,} of {self.draws:,}"
+        low, high = self.between
+        if not self.history.scalar and np.ndim(low) == 0:
+            text += f"; whatever they are, the answer lies in [{low:.4g}, {high:.4g}]"
+        return [("failed calls", text)]
 
     @property
     def components(self) -> tuple[str, ...]:
@@ -385,23 +411,3 @@ def log_ends(log: Floats, half: Floats) -> tuple[Floats, Floats]:
         np.where(infinite, -np.inf, log - known),
         np.where(infinite, np.inf, log + known),
     )
-
-
-def _summary(row: ArmRow) -> ArmSummary:
-    return ArmSummary(
-        name=row.name,
-        draws=row.draws,
-        share=row.share,
-        weight=row.weight,
-        mean=_plain(row.mean),
-        stderr=_plain(row.stderr),
-        variance=_plain(row.variance),
-        cost_per_draw=row.cost_per_draw,
-        efficiency=row.efficiency,
-    )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return [_plain(v) for v in value] if isinstance(value, list | tuple) else value

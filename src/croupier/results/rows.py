@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, cast, overload
 
 import numpy as np
 
 from croupier.data.draws import Floats
-from croupier.views.summary import RowWords
+from croupier.views.summary import ArmSummary, RowWords
 
-__all__ = ["ARM_COLUMNS", "LOG_COLUMNS", "WIDE", "ArmRow", "ArmRows", "RowMeaning", "freeze"]
+__all__ = [
+    "ARM_COLUMNS",
+    "LOG_COLUMNS",
+    "WIDE",
+    "ArmRow",
+    "ArmRows",
+    "RowMeaning",
+    "arm_summary",
+    "freeze",
+    "plain",
+]
 
 T = TypeVar("T")
 
@@ -147,3 +157,16 @@ ARM_COLUMNS: Final = tuple(f.name for f in fields(ArmRow) if f.name not in ("val
 
 #: The columns that have one number per component.
 WIDE: Final = ("mean", "stderr", "variance", *LOG_COLUMNS)
+
+
+def arm_summary(row: ArmRow, *, log: bool) -> ArmSummary:
+    """Return a row as the plain data that the views show."""
+    columns = (*ARM_COLUMNS, *LOG_COLUMNS) if log else ARM_COLUMNS
+    return cast(ArmSummary, {name: plain(getattr(row, name)) for name in columns})
+
+
+def plain(value: Any) -> Any:
+    """Return arrays and numpy's numbers as lists and Python's numbers."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -6,19 +6,21 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from croupier.arms.base import Arm, ArmLike, as_arms
+from croupier.arms.careful_draws import careful_arms
 from croupier.arms.continuum import Continuum
-from croupier.checks import arguments_suggested
+from croupier.checks import arguments_suggested, choice, seed_of
 from croupier.data.plan import Batching, Clock, Plan
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner, as_combiner, name_of
 from croupier.estimates.intervals import Interval
 from croupier.estimates.neighbour_weights import NeighbourWeights
 from croupier.estimates.skewed_ends import LOGNORMAL
+from croupier.functions.failures import named_ends
 from croupier.policies import Policy, SmoothThompson, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
@@ -78,6 +80,8 @@ def estimate(
     keep_values: bool = False,
     audit: float | None = None,
     names: Sequence[str] | None = None,
+    on_failure: Literal["raise", "bounds"] = "raise",
+    retries: int = 0,
     rng: RandomLike = None,
     workers: int | None = None,
     executor: ExecutorLike | None = None,
@@ -126,6 +130,11 @@ def estimate(
             for the default policy and "variance-lcb", and 0 for other policies. The result says
             which bias would not have been noticed: see `Result.unnoticed`.
         names: The names of the components of a vector, for tables, data frames and JSON.
+        on_failure: What a draw means that raises or is not finite. "raise" ends the run with its
+            ticket. "bounds" gives two estimates, "at least" and "at most", with either end of the
+            arm's `bounds` in place of the missing draw; ``result.between`` covers both. A call that
+            raises loses all of its draws: wrap a function of one draw in `cr.scalar`.
+        retries: How often a call that fails is repeated first, with the same random numbers.
         rng: None, a non-negative integer, a SeedSequence or a Generator.
         workers: The number of processes that draw. By default, the arms draw in this process.
         executor: Draws instead of these processes: an executor of ``concurrent.futures`` (threads,
@@ -151,7 +160,11 @@ def estimate(
     >>> result.stopped, result.draws, abs(result.value - 1) < 4 * result.stderr
     ('draws', 10000, True)
     """
-    named = as_arms(arms)
+    choice("on_failure", on_failure, Literal["raise", "bounds"])
+    repeated = seed_of("retries", retries)
+    named = careful_arms(as_arms(arms), on_failure, repeated, names, log=log)
+    if on_failure == "bounds":
+        names = named_ends(None, 1)
     settings = settings_of(
         draws=draws,
         seconds=seconds,

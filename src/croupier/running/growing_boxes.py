@@ -33,7 +33,7 @@ _WORTH: Final = 0.1
 _PROMISE: Final = 0.1
 
 #: A half has at least this many pilot draws, and takes at least this part from the error.
-_LEAST: Final = 4
+_LEAST_POINTS: Final = 4
 _GAIN: Final = 0.003
 
 #: A gain is judged as if no box had fewer draws than this part of its share by weight.
@@ -86,7 +86,7 @@ def rounds_of(pilot: int) -> tuple[int, int]:
     ((8, 200), (2, 50))
     """
     rounds = min(max(pilot // _ROUND, 2), _ROUNDS)
-    return rounds, max(pilot // rounds, 2 * _LEAST)
+    return rounds, max(pilot // rounds, 2 * _LEAST_POINTS)
 
 
 def grown_boxes(
@@ -196,7 +196,7 @@ def _halved(boxes: Sequence[Box], most: int) -> list[Box]:
 def _best_halves(box: Box) -> tuple[float, tuple[Box, ...]]:
     """Return what the best halves of a box take from the error, and the halves."""
     n = len(box.y)
-    if n < 2 * _LEAST or not np.ptp(box.y):
+    if n < 2 * _LEAST_POINTS or not np.ptp(box.y):
         return 0.0, ()
     middle = (box.low + box.high) / 2
     below = box.u < middle
@@ -206,7 +206,7 @@ def _best_halves(box: Box) -> tuple[float, tuple[Box, ...]]:
     parts = 0.5 * box.weight * (
         _deviations(left, sums, squares) + _deviations(right, -sums, float(y @ y) - squares)
     )  # fmt: skip
-    parts[(left < _LEAST) | (right < _LEAST)] = np.inf
+    parts[(left < _LEAST_POINTS) | (right < _LEAST_POINTS)] = np.inf
     j = int(parts.argmin())
     gain = box.part * (1 + 0.25 / (n - 1)) - float(parts[j])
     if not gain > 0:

@@ -16,8 +16,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.arms.base import Arm
+from croupier.arms.integrand import integrand_of
 from croupier.data.draws import Floats
-from croupier.errors import ArmError, text_of
+from croupier.errors import PlanError
+from croupier.functions.function import Function
 from croupier.running.growing_boxes import Box, grown_boxes, parts_of
 from croupier.spaces.axes import Axes
 from croupier.spaces.base import INSIDE, Moved, Space
@@ -28,7 +30,7 @@ __all__ = ["Cell", "Grown", "grow"]
 
 #: The pilot has at most this share of the draws, and at most so many.
 PILOT: Final = 0.16
-MOST: Final = 20_000
+MOST_PILOT_DRAWS: Final = 20_000
 
 #: There is at most one box for this many pilot draws, and at most so many boxes.
 _PER_BOX: Final = 16
@@ -39,7 +41,7 @@ _BOXES: Final = 128
 class Cell:
     """One stratum: the function on the points whose probabilities lie in a box of [0, 1]^d."""
 
-    function: Callable[[Floats], Any]
+    function: Function
     space: Space
     low: tuple[float, ...]
     high: tuple[float, ...]
@@ -54,7 +56,7 @@ class Cell:
         low = np.array(self.low)
         return np.asarray(low + (np.array(self.high) - low) * rng.random((size, len(low))))
 
-    def at(self, u: Floats) -> Any:
+    def at(self, u: Floats) -> Floats:
         """Return the function at the points of some probabilities."""
         return self.function(self.space.place(Moved(np.clip(u, *INSIDE), None, None))[0])
 
@@ -72,9 +74,7 @@ class Grown(NamedTuple):
     pilot: int
 
 
-def grow(
-    function: Callable[[Floats], Any], over: Any, pilot: int, rng: np.random.Generator
-) -> Grown:
+def grow(function: Callable[[Any], Any], over: Any, pilot: int, rng: np.random.Generator) -> Grown:
     """Grow strata for a function of points (size, d) on a product of distributions.
 
     `pilot` is the number of draws that may be used. Fewer are used if there is little to gain. If
@@ -82,40 +82,19 @@ def grow(
     """
     space = read_space(over, needs=("cube", "sample"))  # a sample: no infinite bounds
     d = space.dimension
-    whole = Cell(function, space, (0.0,) * d, (1.0,) * d)
-    most = min(max(pilot // _PER_BOX, 2), _BOXES)
-    boxes, used = grown_boxes(lambda u: _values(whole, u), d, pilot, most, rng)
-    return _strata(function, space, boxes, used)
-
-
-def _values(whole: Cell, u: Floats) -> Floats:
-    """Return the function at the points of some probabilities, one finite number for each."""
-    try:
-        y = np.asarray(whole.at(u), float)
-    except Exception as error:
-        x, _ = whole.space.place(Moved(np.clip(u[:1], *INSIDE), None, None))
-        raise ArmError(
-            f"raised {type(error).__name__}: {text_of(error)}, called with {len(u)} points, the "
-            f"first one {x[0].round(6).tolist()}",
-            arm="pilot",
-            value=error,
-        ) from error
-    if y.shape != (len(u),):
-        raise ArmError(
-            f"returned the shape {y.shape} for {len(u)} points: with splits='adaptive' the "
-            "function takes points of the shape (size, d) and returns one number for each",
-            arm="pilot",
-            value=y.shape,
+    called = integrand_of(function, space)
+    if called.shape:
+        raise PlanError(
+            f"f returns {called.shape[0]} numbers for each point: with splits='adaptive' it "
+            "returns one"
         )
-    if not np.isfinite(y).all():
-        bad = int(np.flatnonzero(~np.isfinite(y))[0])
-        x, _ = whole.space.place(Moved(np.clip(u[bad : bad + 1], *INSIDE), None, None))
-        at = x[0].round(6).tolist()
-        raise ArmError(f"returned {y[bad]} at the point {at}", arm="pilot", value=float(y[bad]))
-    return y
+    whole = Cell(called, space, (0.0,) * d, (1.0,) * d)
+    most = min(max(pilot // _PER_BOX, 2), _BOXES)
+    boxes, used = grown_boxes(whole.at, d, pilot, most, rng)
+    return _strata(called, space, boxes, used)
 
 
-def _strata(function: Callable[[Floats], Any], space: Space, boxes: list[Box], used: int) -> Grown:
+def _strata(function: Function, space: Space, boxes: list[Box], used: int) -> Grown:
     boxes = sorted(boxes, key=lambda box: tuple(box.low.tolist()))
     cells = [
         Cell(function, space, tuple(box.low.tolist()), tuple(box.high.tolist())) for box in boxes

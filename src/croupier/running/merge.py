@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -175,8 +175,8 @@ def _widest(results: Sequence[Result], alike: bool) -> Interval:
     interval that is valid for every such end is valid for the merged runs.
     """
     intervals = [one.basis.interval for one in results]
-    sure = [one for one in intervals if isinstance(one, Guaranteed)]
-    if len(sure) == len(intervals):
+    if all(one.follows for one in intervals):
+        sure = cast(list[Guaranteed], intervals)
         return merged_bets(sure, [one.plan for one in results], same_arms=alike)
     for one in intervals:
         if isinstance(one, Anytime) and one.rho2 is not None:

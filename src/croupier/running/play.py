@@ -49,9 +49,9 @@ def play(
     (1000, 'draws')
     """
     known_settings("play", options, ("draws", "settings", *Options.__annotations__))
-    named, around = as_arms(arms), settings_of(draws, **options)
+    named, run_settings = as_arms(arms), settings_of(draws, **options)
     if isinstance(table, str):
-        return _play_kind(table, named, around, settings or {})
+        return _play_kind(table, named, run_settings, settings or {})
     lacking = [name for name in _NEEDED if not hasattr(table, name)]
     if lacking:
         raise PlanError(
@@ -65,7 +65,7 @@ def play(
         raise PlanError(
             f"the table has its own {given}: leave this out, or give the name of a kind of table"
         )
-    return _play_table(table, named, around)
+    return _play_table(table, named, run_settings)
 
 
 #: The attributes of a table that the loop uses.
@@ -73,15 +73,15 @@ _NEEDED = ("plan", "tickets", "interval", "ask", "tell", "ask_again", "progress"
 
 
 def _play_kind(
-    name: str, arms: tuple[Arm, ...], around: RunSettings, settings: Mapping[str, Any]
+    name: str, arms: tuple[Arm, ...], run_settings: RunSettings, settings: Mapping[str, Any]
 ) -> Result:
     kind = kind_of(name)
-    if around.kept == "guaranteed" and kind.combiner is None:
+    if run_settings.kept == "guaranteed" and kind.combiner is None:
         raise PlanError(
             f"interval='guaranteed' is not possible at a table of the kind {name!r}, because it "
             "does not bet on every batch: use cr.estimate, cr.stratify or a cr.Allocator"
         )
-    if around.anytime and not kind.anytime:
+    if run_settings.anytime and not kind.anytime:
         raise PlanError(
             f"anytime=True is not possible at a table of the kind {name!r}: give rtol= or atol= to "
             "stop early"
@@ -91,8 +91,8 @@ def _play_kind(
             f"a table of the kind {name!r} needs a policy and a combiner: use cr.estimate or "
             "cr.stratify, or play a cr.Allocator"
         )
-    staff = around.staff(arms)
-    plan = around.plan(
+    staff = run_settings.staff(arms)
+    plan = run_settings.plan(
         arms,
         staff,
         table=name,
@@ -103,17 +103,17 @@ def _play_kind(
         bounds=tuple([arm.bounds for arm in arms]),
         cost_bounds=tuple([arm.cost_bounds for arm in arms]),
     )
-    return conduct(kind.make, plan, arms, around, staff)
+    return conduct(kind.make, plan, arms, run_settings, staff)
 
 
-def _play_table(table: Table, arms: tuple[Arm, ...], around: RunSettings) -> Result:
+def _play_table(table: Table, arms: tuple[Arm, ...], run_settings: RunSettings) -> Result:
     plan, names = table.plan, {str(arm.name) for arm in arms}
     if names != set(plan.names):
         differing = ", ".join(sorted(names ^ set(plan.names)))
         raise PlanError(f"arms must have the same names as in the table; not in both: {differing}")
-    if plan.unit != around.budget.unit:
+    if plan.unit != (unit := run_settings.budget.unit):
         raise PlanError(
-            f"the unit of the table is {plan.unit}, but the budget is in {around.budget.unit}: "
+            f"the unit of the table is {plan.unit}, but the budget is in {unit}: "
             "give a budget in the unit of the table"
         )
 
@@ -123,8 +123,8 @@ def _play_table(table: Table, arms: tuple[Arm, ...], around: RunSettings) -> Res
                 "the store has another seed or width than the table: give the name of a kind of "
                 "table to continue the stored run"
             )
-        if around.tolerance.given or around.anytime:
+        if run_settings.tolerance.given or run_settings.anytime:
             table.interval = interval
         return table
 
-    return conduct(make, plan, arms, around.of(plan), around.staff(arms))
+    return conduct(make, plan, arms, run_settings.of(plan), run_settings.staff(arms))

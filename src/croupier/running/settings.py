@@ -262,8 +262,8 @@ def split_options(
     `own` has the named arguments of the function. Any other name is an error.
     """
     known_settings(function, given, (*own, *ArmOptions.__annotations__))
-    around: dict[str, Any] = {k: value for k, value in given.items() if k in _EVERY_RUN}
-    return settings_of(**around), {k: v for k, v in given.items() if k not in _EVERY_RUN}
+    shared: dict[str, Any] = {k: value for k, value in given.items() if k in _EVERY_RUN}
+    return settings_of(**shared), {k: v for k, v in given.items() if k not in _EVERY_RUN}
 
 
 def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSettings:

@@ -16,7 +16,7 @@ from croupier.policies import MCUCB, GivenShares, Policy, as_policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
-from croupier.running.grown_strata import MOST, PILOT, Grown, grow
+from croupier.running.grown_strata import MOST_PILOT_DRAWS, PILOT, Grown, grow
 from croupier.running.settings import ArmOptions, split_options
 from croupier.seeds import POLICY, seed_from, stream
 from croupier.tables.strata import strata_of
@@ -85,7 +85,7 @@ def stratify(
     elif pilot is not None:
         raise PlanError(f"pilot={pilot!r} is for splits='adaptive': leave it out")
     named = as_arms(strata)  # type: ignore[arg-type]
-    around, own = split_options("stratify", settings, ("policy",))
+    run_settings, own = split_options("stratify", settings, ("policy",))
     combiner = Stratified(_in_order(named, weights))
     if len(combiner.weights) != len(named):
         raise PlanError(
@@ -93,7 +93,7 @@ def stratify(
         )
     policy = MCUCB.name if policy is None else policy
     table = strata_of(combiner.weights, as_policy(policy))
-    return deal(named, around, Dealing(policy=policy, combine=combiner, table=table, **own))
+    return deal(named, run_settings, Dealing(policy=policy, combine=combiner, table=table, **own))
 
 
 def _grown(function: Any, weights: Any, over: Any, pilot: int | None, settings: Any) -> Grown:
@@ -111,7 +111,7 @@ def _grown(function: Any, weights: Any, over: Any, pilot: int | None, settings: 
     if draws is not None and count_of("draws", draws) < 500:
         raise PlanError(f"draws={draws!r} are too few to grow strata: give at least 500")
     if pilot is None:
-        pilot = _PILOT if draws is None else int(min(PILOT * draws, MOST))
+        pilot = _PILOT if draws is None else int(min(PILOT * draws, MOST_PILOT_DRAWS))
     seed = seed_from(settings.get("rng"))
     grown = grow(function, over, count_of("pilot", pilot), stream(seed, POLICY, 0))
     settings["rng"] = seed

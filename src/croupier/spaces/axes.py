@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.spaces.base import Moved, Need
+from croupier.spaces.openturns import is_openturns, scipys
 
 __all__ = ["Axes", "Axis", "Bounds", "Marginal", "axis_of", "is_axis", "marginals_of"]
 
@@ -269,7 +270,7 @@ def axis_of(given: Any, where: str, ways: str) -> Axis:
                 f"{where} is one distribution with {several} sets of parameters: give a list of "
                 f"{several} distributions, one for each coordinate"
             )
-        return Marginal(given)
+        return Marginal(scipys(given, where))
     if not is_axis(given):
         why = ", which has no inverse (ppf)" if hasattr(given, "rvs") else ""
         raise PlanError(f"{where} cannot be {given!r:.80}{why}: {ways}")
@@ -296,7 +297,7 @@ def marginals_of(given: Sequence[Any], argument: str) -> Axes:
 
 
 def _has_inverse(given: Any) -> bool:
-    return hasattr(given, "ppf") or hasattr(given, "icdf")
+    return hasattr(given, "ppf") or hasattr(given, "icdf") or is_openturns(given)
 
 
 def _number(end: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from croupier.data.draws import Floats
+from croupier.distributions.normal import log_standard_normal, turned
 from croupier.errors import PlanError
 from croupier.spaces.axes import Marginal, marginals_of
 from croupier.spaces.base import Moved, Need
@@ -39,7 +39,7 @@ class NormalVector:
 
     def from_normal(self, z: Floats) -> Floats:
         """Return mean + root z."""
-        return np.asarray(self.mean + (z * self.root if self.root.ndim == 1 else z @ self.root.T))
+        return np.asarray(self.mean + turned(z, self.root))
 
     def to_normal(self, x: Floats) -> Floats:
         """Return root^-1 (x - mean)."""
@@ -57,14 +57,9 @@ class NormalVector:
         return self.from_normal(rng.standard_normal((size, self.dimension)))
 
     def logpdf(self, x: Floats) -> Floats:
-        """Return -|root^-1 (x - mean)|^2/2 - log|root| - (d/2) log(2 pi)."""
-        z = self.to_normal(x)
-        return np.asarray(-0.5 * np.einsum("ij,ij->i", z, z) - self._log_scale)
-
-    @cached_property
-    def _log_scale(self) -> float:
+        """Return the log density of root^-1 (x - mean), less log|root|."""
         diagonal = self.root if self.root.ndim == 1 else self.root.diagonal()
-        return float(np.log(diagonal).sum()) + 0.5 * self.dimension * math.log(2 * math.pi)
+        return np.asarray(log_standard_normal(self.to_normal(x)) - np.log(diagonal).sum())
 
 
 def normal_vector(mean: Any, covariance: Any, argument: str) -> NormalVector:
@@ -196,9 +191,8 @@ class Nataf:
     def logpdf(self, x: Floats) -> Floats:
         """Return the density of the marginals times that of the copula."""
         behind = self.marginals.to_normal(x)
-        alone = -0.5 * np.einsum("ij,ij->i", behind, behind)
-        alone -= 0.5 * self.dimension * math.log(2 * math.pi)
-        return np.asarray(self.marginals.logpdf(x) + self._normals.logpdf(behind) - alone)
+        copula = self._normals.logpdf(behind) - log_standard_normal(behind)
+        return np.asarray(self.marginals.logpdf(x) + copula)
 
 
 def standard_normal(dimension: int) -> NormalVector:

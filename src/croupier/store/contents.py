@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 #: A file may hold any number. A plan has at most these.
-_MOST: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
+_LARGEST_SETTINGS: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
 
 #: The budget and the tolerance of a call, and its number of workers, as far as they were given.
 LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
@@ -86,7 +86,7 @@ def plan_in(database: Database) -> Plan:
     contents = contents_in(database)
     with all_is_damage(database.path):
         plan = Plan(**{name: value for name, value in contents.items() if name != "learns"})
-        for name, most in _MOST.items():
+        for name, most in _LARGEST_SETTINGS.items():
             if getattr(plan, name) > most:
                 raise ValueError(f"the plan has {name} = {getattr(plan, name)}")
     return plan

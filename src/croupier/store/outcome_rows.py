@@ -32,7 +32,7 @@ _COSTS: Final = ("cost", "cost_m2", "reported", "seconds", "elapsed")
 HEAD: Final = np.dtype([(name, "<f8") for name in (*_WHOLE, *_COSTS)])
 _FIXED: Final = len(_WHOLE) + len(_COSTS)
 _MOST_COMPONENTS: Final = 10**7
-_MOST: Final = 2**53
+_LARGEST_COUNT: Final = 2**53
 
 #: This many tickets may be missing in any store; in a store of a wide run, as many as it is wide.
 _MISSING: Final = 1000
@@ -116,7 +116,7 @@ class Records:
         numbers = np.frombuffer(b"".join(head), "<f8").astype(float, copy=False)
         numbers = numbers.reshape(len(rows), -1)
         whole = numbers[:, : len(_WHOLE)]
-        if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < _MOST)).all():
+        if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < _LARGEST_COUNT)).all():
             raise ValueError("impossible counts")
         heads = np.ascontiguousarray(numbers[:, :_FIXED]).view(HEAD)[:, 0]
         scalar, d = int(heads["scalar"][0]), int(heads["components"][0])

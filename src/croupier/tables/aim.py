@@ -13,10 +13,10 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import ExpectedEnd
 
-__all__ = ["LEAST", "Aim"]
+__all__ = ["LEAST_STEP", "Aim"]
 
 #: Close to its stop, a run grows in steps of this share of what it has spent.
-LEAST: Final = 1 / 128
+LEAST_STEP: Final = 1 / 128
 
 #: If the error is small enough but not known well enough, a step is this share.
 _UNKNOWN: Final = 1 / 32
@@ -69,7 +69,7 @@ class Aim:
         """
         half = seen.half_width if seen.logs is None else seen.logs[2]
         ratio = self._ratio(half, seen)
-        return max(ratio**2 - 1, LEAST) if ratio > 1 else _UNKNOWN
+        return max(ratio**2 - 1, LEAST_STEP) if ratio > 1 else _UNKNOWN
 
     def expected_end(self, seen: Estimate, draws: float, spent: float) -> ExpectedEnd:
         """Return what is known about the end of a run that has made this many draws."""

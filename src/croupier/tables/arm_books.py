@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,18 @@ import numpy as np
 from croupier.data.cross_sums import CrossSums
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.extremes import Tail
+from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import ArmError, PlanError
 from croupier.estimates.bet_sums import Told, told_in
 from croupier.estimates.combiners import Combiner, Pooled, pool
 from croupier.estimates.diagnostics import warnings_of
-from croupier.estimates.estimate import BetsLookBack, Estimate, estimate_of, look_back
-from croupier.estimates.intervals import Guaranteed, Interval
-from croupier.results.make_result import result_of
+from croupier.estimates.estimate import Estimate, look_back
+from croupier.estimates.intervals import Interval
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
-from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.base import Progress, kind_of
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
@@ -58,8 +59,8 @@ class ArmBooks:
     @interval.setter
     def interval(self, interval: Interval) -> None:
         """Set an interval. A guaranteed one follows all batches, those that were told too."""
-        if isinstance(interval, Guaranteed):
-            interval = interval.seated(self.plan, kind_of(self.plan.table).shared_mean)
+        interval = interval.seated(self.plan, kind_of(self.plan.table).shared_mean)
+        if interval.follows:
             for told in told_in(self.books.history.rows()):
                 interval.add(told)
         self._interval = interval
@@ -115,7 +116,7 @@ class ArmBooks:
 
     def _look(self, arm: int, told: Outcome) -> None:
         """Let the interval learn from an outcome that was booked."""
-        if isinstance(self._interval, Guaranteed):
+        if self._interval.follows:
             cost, origin, exponent = told.cost, told.origin, told.exponent
             self._interval.add(
                 Told(told.ticket, arm, told.size, cost, origin, exponent, told.moments)
@@ -177,66 +178,51 @@ class ArmBooks:
         pooled, known = self._pool(), self._estimated
         if known is None or known.pooled is not pooled or known.interval is not self.interval:
             ledger = self.books.ledger
-            known = estimate_of(self.plan, ledger.scale, pooled, self.interval, ledger)
+            known = Estimate(self.plan, ledger.scale, pooled, self.interval, ledger)
             self._estimated = known
         return known
 
     def progress(self, tickets: Tickets, seconds: float) -> Progress:
         """Return where the run stands, from what was told in ticket order without a gap."""
-        told = tickets.told
 
-        def look() -> Look:
-            if told != tickets.told:
-                raise PlanError(
-                    f"progress at ticket {told} is out of date: read it before the next tell"
-                )
-            if self.books.ledger.origin is None:
-                raise PlanError("nothing has been told yet: there is no estimate")
+        def estimate() -> Estimate:
             with arithmetic(self.plan.log):
-                seen = self._estimate()
-                ready = seen.interval.ready(seen.pooled)
-            return Look.of(seen, ready=ready, scalar=self.books.history.scalar)
+                return self._estimate()
 
-        return self.books.progress(told, seconds, look)
+        return self.books.progress(tickets, seconds, estimate, _ready)
 
     def result(self, tickets: Tickets) -> Result:
         """Return the result from everything told so far."""
         plan, early = self.plan, tickets.early
-        kind = kind_of(plan.table)
         with arithmetic(plan.log):
-            interval = self.interval
-            back = look_back(plan, self.combiner, interval)
-            if isinstance(interval, Guaranteed):
-                interval = interval.kept()
-                back = BetsLookBack(plan, self.combiner, interval, self.books.history.rows())
+            interval = self.interval.kept()
+            back = look_back(plan, self.combiner, interval, self.books.history.rows)
             ledger, history = self.books.with_early(early, back)
-            if early or self.books.torn:
-                pooled = pool(ledger, self.combiner)
-                estimate = estimate_of(plan, ledger.scale, pooled, interval, ledger)
-            else:
-                estimate = self._estimate().kept(interval, ledger)
+            torn = bool(early) or self.books.torn
+            pooled = pool(ledger, self.combiner) if torn else self._pool()
             if not history.scalar:
-                estimate = estimate.joint(self._joint(estimate, early))
+                pooled = pooled._replace(covariance=self._joint(pooled, ledger, early))
+            estimate = Estimate(plan, ledger.scale, pooled, interval, ledger)
             warnings, agreement = warnings_of(
                 plan,
                 ledger,
                 estimate.pooled,
                 self.tails,
                 exact=estimate.ends.exact,
-                one_estimator=kind.rows.one_estimator,
+                one_estimator=kind_of(plan.table).rows.one_estimator,
             )
-            return result_of(
-                plan,
+            result = self.books.result(
+                tickets,
                 ledger,
-                estimate,
                 history,
-                warnings=[*warnings, *self.books.warnings(), *tickets.missing()],
+                estimate,
+                warnings=[*warnings, *self.books.warnings()],
                 agreement=agreement,
-                loss=kind.loss,
-                meaning=kind.rows,
             )
+            failures = self.books.failures(early)
+            return replace(result, details=failures) if failures else result
 
-    def _joint(self, estimate: Estimate, early: Sequence[Outcome]) -> Floats | None:
+    def _joint(self, pooled: Pooled, ledger: Ledger, early: Sequence[Outcome]) -> Floats | None:
         """Return sum_k w_k w_k' M_k/n_k^2, the covariance of the components, in the user's units.
 
         M_k are the products of the distances of an arm's draws from the estimate, or from the mean
@@ -251,12 +237,17 @@ class ArmBooks:
                 if known is None:
                     return None
                 sums = known.sums
-                if estimate.pooled.shared:
-                    apart = known.origin + known.mean - estimate.value
+                if pooled.shared:
+                    apart = known.origin + known.mean - ledger.scale.value_of(pooled.mean)
                     sums = sums + known.draws * np.outer(apart, apart)
-                weight = estimate.pooled.weights[arm] / known.draws
+                weight = pooled.weights[arm] / known.draws
                 total = total + np.outer(weight, weight) * sums
         return total if np.ndim(total) and np.isfinite(total).all() else None
+
+
+def _ready(seen: Estimate) -> bool:
+    with arithmetic(seen.plan.log):
+        return seen.interval.ready(seen.pooled)
 
 
 def _with_batch(

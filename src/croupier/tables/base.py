@@ -22,28 +22,8 @@ from croupier.results.result import Result
 from croupier.results.rows import RowMeaning
 from croupier.tables.tickets import Tickets
 
-__all__ = ["KINDS", "Example", "Kind", "Look", "Progress", "Reading", "Snapped", "Table", "kind_of",
+__all__ = ["KINDS", "Example", "Kind", "Progress", "Reading", "Snapped", "Table", "kind_of",
            "load", "register", "restore"]  # fmt: skip
-
-
-class Look(NamedTuple):
-    """One look at the estimate: numbers for scalar draws, arrays for vectors.
-
-    In a run of logs, `logs` has log(value), its standard error and its half-width.
-    """
-
-    value: Any
-    stderr: Any
-    half_width: Any
-    ready: bool
-    logs: tuple[Any, ...] | None = None
-
-    @classmethod
-    def of(cls, seen: Estimate, *, ready: bool, scalar: bool = True) -> Look:
-        """Return the look at an estimate; `ready` says whether a tolerance may stop the run now."""
-        value, stderr = shaped(seen.value, scalar), shaped(seen.stderr, scalar)
-        logs = None if seen.logs is None else tuple([shaped(row, scalar) for row in seen.logs])
-        return cls(value, stderr, shaped(seen.half_width, scalar), ready, logs)
 
 
 @dataclass(eq=False)
@@ -64,16 +44,18 @@ class Progress:
     tickets: int
     seconds: float
     leader: str
-    look_now: Callable[[], Look] = field(repr=False)
+    scalar: bool
+    estimate_now: Callable[[], Estimate] = field(repr=False)
+    ready_now: Callable[[Estimate], bool] = field(repr=False)
 
     @cached_property
-    def _look(self) -> Look:
-        return self.look_now()
+    def _estimate(self) -> Estimate:
+        return self.estimate_now()
 
     @property
     def value(self) -> Any:
         """The estimate so far."""
-        return self._look.value
+        return shaped(self._estimate.value, self.scalar)
 
     def value_or(self, default: Any) -> Any:
         """Return the estimate so far; before the first outcome `default`, the paper's muhat_0."""
@@ -82,32 +64,36 @@ class Progress:
     @property
     def stderr(self) -> Any:
         """The standard error of the estimate."""
-        return self._look.stderr
+        return shaped(self._estimate.stderr, self.scalar)
 
     @property
     def half_width(self) -> Any:
         """The half-width of the interval."""
-        return self._look.half_width
+        return shaped(self._estimate.half_width, self.scalar)
 
     @property
     def log_value(self) -> Any:
         """The log of the estimate so far, in a run of logs."""
-        return None if self._look.logs is None else self._look.logs[0]
+        return self._log(0)
 
     @property
     def log_stderr(self) -> Any:
         """The standard error of `log_value`: the relative standard error of the estimate."""
-        return None if self._look.logs is None else self._look.logs[1]
+        return self._log(1)
 
     @property
     def log_half_width(self) -> Any:
         """The half-width of the interval of `log_value`."""
-        return None if self._look.logs is None else self._look.logs[2]
+        return self._log(2)
 
-    @property
+    def _log(self, row: int) -> Any:
+        logs = self._estimate.logs
+        return None if logs is None else shaped(logs[row], self.scalar)
+
+    @cached_property
     def ready(self) -> bool:
         """Whether enough is known for a tolerance to stop the run."""
-        return self._look.ready
+        return self.ready_now(self._estimate)
 
 
 class Table(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,11 @@ from croupier.data.plan import Plan
 from croupier.data.scale import Scale
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
-from croupier.estimates.estimate import Estimate, estimate_of
+from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import FixedSize, Interval
-from croupier.results.make_result import result_of, untested
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
-from croupier.tables.base import Look, Progress, kind_of
+from croupier.tables.base import Progress
 from croupier.tables.books import Books
 from croupier.tables.tickets import Tickets
 
@@ -83,7 +82,10 @@ class Rounds(ABC):
     """
 
     #: The largest number of draws in one call of an arm.
-    most_in_a_call = 10_000
+    most_in_a_call: ClassVar[int] = 10_000
+
+    #: Whether the budget may cut a piece, and put out a part of it.
+    cuts: ClassVar[bool] = True
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
         self.plan = plan
@@ -161,8 +163,10 @@ class Rounds(ABC):
             self._begin(planned)
         for k, piece in enumerate(self.queue):  # if one arm is too expensive, another may fit
             size = self._affordable(piece, draws_left, cost_left)
-            if size > 0:
+            if size == piece.size or (size > 0 and self.cuts):
                 return self._put_out(self._take(k, size))
+            if size > 0 and (rest := self.left_over(size)) is not None:
+                return self._put_out(rest)
         return None
 
     def _left(self, draws_left: int | None, cost_left: float | None) -> float:
@@ -180,7 +184,7 @@ class Rounds(ABC):
             size = min(size, self.tickets.draws_left(draws_left))
         if cost_left is None:
             return size
-        if not self.books.ledger.draws:
+        if not (self.cuts and self.books.ledger.draws):
             return size if cost_left > 0 or not self.tickets.asked else 0
         prices, index = self.prices(), self.books.index
         cost_left = self.tickets.cost_left(cost_left, lambda arm: float(prices[index[arm]]))
@@ -228,7 +232,7 @@ class Rounds(ABC):
 
     def look(self, answer: Answer) -> None:
         """Keep an answer for progress, and for the curve of the result."""
-        self._looks.append((self.tickets.told, answer._replace(warnings=())))
+        self._looks.append((self.tickets.told, Answer(answer.pooled, answer.scale)))
 
     def ask_again(self, outcome: Outcome) -> Batch | None:
         """Return the batch of a stored outcome; None before its round can begin."""
@@ -253,42 +257,25 @@ class Rounds(ABC):
         """Return the estimate of an answer, with its error."""
         m = len(answer.pooled.mean)
         scale = answer.scale or Scale(np.zeros(m), np.zeros(m, np.int64))
-        return estimate_of(self.plan, scale, answer.pooled, self.interval)
+        return Estimate(self.plan, scale, answer.pooled, self.interval)
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands; its estimate is that of the last look."""
-        told = self.tickets.told
-
-        def look() -> Look:
-            if told != self.tickets.told:
-                raise PlanError(
-                    f"progress at ticket {told} is out of date: read it before the next tell"
-                )
-            if not told:
-                raise PlanError("nothing has been told yet: there is no estimate")
-            seen = self.estimate(self.seen())
-            ready = self.fresh and self.ready(seen)
-            return Look.of(seen, ready=ready, scalar=self.books.history.scalar)
-
-        return self.books.progress(told, seconds, look)
+        return self.books.progress(
+            self.tickets,
+            seconds,
+            lambda: self.estimate(self.seen()),
+            lambda seen: self.fresh and self.ready(seen),
+        )
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
-        early, kind = self.tickets.early, kind_of(self.plan.table)
+        early = self.tickets.early
         ledger, history = self.books.with_early(early)
         answer = self.answer(early)
         seen = self.estimate(answer)
         history.looks = self._curve(len(history), seen, scalar=history.scalar)
-        made = result_of(
-            self.plan,
-            ledger,
-            seen,
-            history,
-            warnings=[*answer.warnings, *self.tickets.missing()],
-            agreement=untested(len(seen.value)),
-            loss=kind.loss,
-            meaning=kind.rows,
-        )
+        made = self.books.result(self.tickets, ledger, history, seen, warnings=answer.warnings)
         return answer.finish(made, seen)
 
     def _curve(self, rows: int, seen: Estimate, *, scalar: bool) -> Curve:

@@ -19,7 +19,7 @@ from croupier.tables.independent import IndependentArms
 
 __all__ = ["SingleDraws"]
 
-_MOST: Final = math.nextafter(TOO_FAR, 0.0)
+_LARGEST_DRAW: Final = math.nextafter(TOO_FAR, 0.0)
 
 #: Every whole number up to this one is exactly a double.
 _WHOLE: Final = 2**53
@@ -47,7 +47,9 @@ class SingleDraws:
         self._names, self._seed = plan.names, plan.seed
         known = [None] * len(plan.names) if plan.policy.get("clip", False) else plan.bounds
         self._limits = [
-            (-_MOST, _MOST) if bounds is None else (max(bounds[0], -_MOST), min(bounds[1], _MOST))
+            (-_LARGEST_DRAW, _LARGEST_DRAW)
+            if bounds is None
+            else (max(bounds[0], -_LARGEST_DRAW), min(bounds[1], _LARGEST_DRAW))
             for bounds in known
         ]
         self._start()

@@ -38,6 +38,7 @@ def snapshot_of(table: IndependentArms) -> dict[str, Any] | None:
     return {
         "told": table.tickets.told,
         "reported": known.books.reported,
+        "failed": known.books.failed,
         "components": known.components,
         "ledger": dict(vars(known.books.ledger)),
         "tails": {names[arm]: dict(vars(tail)) for arm, tail in known.tails.items()},
@@ -75,6 +76,7 @@ def books_from(known: ArmBooks, snapshot: Mapping[str, Any], rows: Rows) -> None
     known.tails = {books.index[name]: tail for name, tail in tails.items()}
     known.components = snapshot["components"]
     books.ledger, books.reported = ledger, snapshot["reported"]
+    books.failed = snapshot.get("failed", 0)
     books.history.take(rows)
     known.interval = interval  # last: a guaranteed interval follows the rows
 

@@ -22,7 +22,7 @@ _BAR = 8
 _WIDE = 40
 
 #: This many arms are shown, those with the largest shares.
-_MOST = 20
+_MOST_ARMS = 20
 
 
 class Snapshot(TypedDict):
@@ -125,7 +125,7 @@ def _arms(summary: Summary) -> Table:
     titles = ("arm", "draws", "share", "", "cost x var", "efficiency", "")
     for title, right in zip(titles, (0, 1, 1, 0, 1, 1, 0), strict=True):
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for arm in sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST]:
+    for arm in sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]:
         table.add_row(
             Text(formats.shorten(arm["name"], 20)),
             formats.count(arm["draws"]),
@@ -155,7 +155,7 @@ def shown(run: Snapshot) -> dict[str, Any]:
     if summary is None:
         return said
     texts = content(summary)
-    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST]
+    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]
     return {
         **said,
         "answer": texts.estimate,

@@ -87,7 +87,10 @@ def test_a_stored_run_is_resumed_and_shown(write: Any, tmp_path: Path) -> None:
     [
         ('[{ name = "nrom" }]', "", "scipy.stats has no distribution 'nrom'"),
         ('[{ name = "norm", mean = 2 }]', "", "the distribution 'norm' in over"),
-        ("[2, 3]", "", "a distribution in over must be such as"),
+        ("[{ loc = 2 }]", "", "a distribution in over must be such as"),
+        ('["norm"]', "", "axis 0 of over= cannot be 'norm'"),
+        ("2", "command = 'p'\n", "must have either python"),
+        ("2", 'on_failure = "skip"\n', "on_failure must be one of"),
         ("2", "belw = 1.0\n", "did you mean 'below'"),
         ("0", "", "at least 1"),
     ],
@@ -105,3 +108,19 @@ def test_a_gradient_is_named_in_the_file(write: Any, tmp_path: Path) -> None:
     data = json.loads(done.stdout)
     assert abs(data["value"] - stats.gamma(2).sf(15)) < 4 * data["stderr"]
     assert data["details"]["search"]["gradients"] > 10
+
+
+def test_a_program_is_the_limit_state_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "problem.toml"
+    code = "for line in __import__('sys').stdin: print(5 - sum(map(float, line.split())))"
+    path.write_text(
+        "[run]\ndraws = 800\nseed = 7\n[probability]\n"
+        f"command = {json.dumps([sys.executable, '-S', '-c', code])}\n"
+        "over = [{ name = 'norm', loc = 1 }, { name = 'norm', loc = 1 }]\n"
+        "correlation = [[1, 0.5], [0.5, 1]]\non_failure = 'bounds'\nretries = 1\ntimeout = 60\n"
+    )
+    done = invoke("run", path, "--json")
+    assert done.exit_code == 0, done.output
+    data = json.loads(done.stdout)
+    assert data["components"][:2] == ["at least", "at most"]
+    assert abs(data["value"][0] - stats.norm.sf(3**0.5)) < 4 * data["stderr"][0]

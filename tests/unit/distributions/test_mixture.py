@@ -105,7 +105,7 @@ def test_a_part_and_a_join_keep_shares_that_sum_to_one() -> None:
     x = np.zeros((1, 2))
     parts = np.log(0.75) + law.log_density(x), np.log(0.25) + part.log_density(x)
     assert both.log_density(x) == pytest.approx(np.logaddexp(*parts))
-    with pytest.raises(ValueError, match="df=None and df=5"):
+    with pytest.raises(ValueError, match=r"df=\[None, 5\]"):
         law.joined(mixture(2, df=5), 0.5)
 
 

@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 
 import croupier as cr
+from croupier.arms.base import Arm
+from croupier.data.draws import Batch
+from croupier.data.plan import Plan
+from croupier.engines.perform import perform
+from croupier.functions.function import INTEGRAND, Function
 from croupier.integration.changes import Identity, NormalMixture
 from croupier.integration.fits import fit_normal_mixture, tempered
-from croupier.integration.net_arm import Segment
+from croupier.integration.net_arm import NetArm, Segment
 from croupier.integration.pool import Pool
 from croupier.integration.race_estimate import pooled_of
 from croupier.integration.race_warnings import race_warnings
 from croupier.integration.runner import Runner
 from croupier.integration.standing import standing_of
+from croupier.spaces.axes import Axes, Bounds
 
 
 def integrate(f: Any, over: Any, **options: Any) -> cr.Result:
@@ -64,7 +70,11 @@ def test_a_tempered_fit_keeps_a_peak_that_is_seen_from_afar_only() -> None:
 def test_what_only_another_family_has_seen_makes_the_error_longer_and_is_said() -> None:
     """The normal family has not seen a second peak; a single point of the plain nets has."""
     runner = Runner(1, "normal", Identity())
-    runner.take(np.random.default_rng(7).uniform(0.9, 1.1, (4, 64, 1)), np.zeros(1), np.zeros(1))
+    noise = Function(lambda x: np.random.default_rng(7).uniform(0.9, 1.1, len(x)), "all", INTEGRAND)
+    segment = Segment(7, 1, Identity(), (0, 64), 0, 4, 0, 64)
+    arm = Arm(NetArm(noise, Axes((Bounds(0.0, 1.0),) * 2), "normal"), "normal")
+    runner.add(perform(Plan(("normal",), 7), arm, Batch(0, "normal", 256, 7, 256, segment)))
+    runner.complete(64)
     own = np.sqrt(runner.error.variance)
     standing = standing_of([runner])
     assert not race_warnings(standing, pooled_of(["normal"], [runner], standing, 256))
@@ -95,7 +105,7 @@ def test_fits_are_compared_also_if_the_first_family_has_seen_nothing_but_underfl
     assert abs(result.value - 2 * np.pi) < 4 * result.stderr
 
 
-def test_a_cubature_does_not_lead_if_its_nets_have_seen_too_little() -> None:
+def test_two_peaks_in_the_plane_are_both_found() -> None:
     def peaks(x: Any) -> Any:
         away = [np.square(x - centre).sum(axis=1) for centre in (0.25, 0.8)]
         return sum(np.exp(-each / (2 * 0.005**2)) for each in away)

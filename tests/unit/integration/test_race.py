@@ -20,7 +20,7 @@ from croupier.integration.hidden_tails import Seen, hidden, outlying
 from croupier.integration.net_arm import Segment
 from croupier.integration.net_errors import NetError, net_error
 from croupier.integration.nets import net_points
-from croupier.integration.race import LEAST
+from croupier.integration.race import LEAST_PLAIN_POINTS
 from croupier.integration.runner import NETS_EACH
 
 CUBE = [(0, 1)] * 3
@@ -361,7 +361,7 @@ def test_a_tail_in_two_dimensions_is_looked_for_before_a_run_stops(seed: int) ->
         rng=seed, progress=False,
     )  # fmt: skip
     assert result.stopped == "tolerance"
-    assert result.arms["identity"].draws >= NETS_EACH * LEAST
+    assert result.arms["identity"].draws >= NETS_EACH * LEAST_PLAIN_POINTS
     assert abs(result.value - math.exp(0.25)) < 3 * result.stderr
 
 
@@ -373,8 +373,11 @@ def test_a_function_that_hardly_varies_claims_no_more_than_its_points_can_know(d
 
 
 def test_a_tighter_tolerance_does_not_give_a_worse_answer() -> None:
-    result = cr.integrate(
-        lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, rtol=1e-8, draws=2**19, rng=7
-    )
-    assert result.stopped == "tolerance"
-    assert abs(result.value - (np.e - 1) ** 2) < 1e-12
+    off = []
+    for rtol in (1e-4, 1e-6):
+        result = cr.integrate(
+            lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, rtol=rtol, draws=2**19, rng=7
+        )
+        assert result.stopped == "tolerance"
+        off.append(abs(result.value - (np.e - 1) ** 2))
+    assert off[1] < off[0] / 10

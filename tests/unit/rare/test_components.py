@@ -2,24 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
-from croupier.rare.components import Component, Frozen, dealt, mixture_of, scout_widths, scouts
-
-
-def test_the_density_of_a_component_is_that_of_its_normal() -> None:
-    root = np.array([[1.0, 0.0], [0.5, 0.3]])
-    x = np.random.default_rng(7).normal(size=(5, 2))
-    known = multivariate_normal([1.0, 2.0], root @ root.T).logpdf(x)
-    assert np.allclose(Component(np.array([1.0, 2.0]), root).logpdf(x), known)
-    known = multivariate_normal([1.0, 2.0], 4 * np.eye(2)).logpdf(x)
-    assert np.allclose(Component(np.array([1.0, 2.0]), np.array(2.0)).logpdf(x), known)
-
-
-def test_a_component_samples_its_own_covariance() -> None:
-    root = np.array([[1.0, 0.0], [0.5, 0.3]])
-    x = Component(np.array([1.0, 2.0]), root).sample(np.random.default_rng(7), 100_000)
-    assert np.allclose(np.cov(x.T), root @ root.T, atol=0.02)
+from croupier.distributions.mixture import Mixture
+from croupier.rare.components import Frozen, dealt, mixture_of, scout_widths, scouts
 
 
 @pytest.mark.parametrize("d", [1, 2, 10, 100, 1000])
@@ -37,9 +22,11 @@ def test_every_piece_of_a_deal_has_its_due_of_each_component() -> None:
 
 
 def test_a_mixture_comes_back_from_plain_data() -> None:
-    mixture = mixture_of([(1.0, Component(np.ones(2), np.eye(2) * 0.5))], 2, 0.9)
+    mixture = mixture_of(Mixture.normal(np.ones(2), 0.5), 2, 0.9)
     x = np.random.default_rng(7).normal(size=(4, 2))
     for plain in (mixture.lists(), mixture.arrays()):
-        assert np.array_equal(Frozen.of(plain).logpdf(x), mixture.logpdf(x))
+        again = Frozen.of(plain)
+        assert again.modes == 1
+        assert np.array_equal(again.mixture.log_density(x), mixture.mixture.log_density(x))
     assert mixture.shares.sum() == pytest.approx(1)
-    assert len(mixture.components) == 1 + len(scouts(2))
+    assert len(mixture.mixture) == 1 + len(scouts(2))

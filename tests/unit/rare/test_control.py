@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,30 +11,32 @@ from scipy.stats import norm
 
 import croupier as cr
 from croupier.data.draws import Floats
-from croupier.rare.components import Component, Frozen, dealt, log_normal, mixture_of
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
+from croupier.rare.components import Frozen, dealt, mixture_of
 from croupier.rare.control import Control, df_of
 from croupier.rare.epoch_answer import Epoch
 from croupier.rare.surrogate import Surrogate, Training, surrogate_of
 
 quiet = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
-MIXTURE = mixture_of([(1.0, Component(np.array([3.3, 0.0]), np.array(0.8)))], 2, 0.9)
+MIXTURE = mixture_of(Mixture.normal([3.3, 0.0], 0.8), 2, 0.9)
 
 
 def drawn(rng: np.random.Generator, n: int, mixture: Frozen = MIXTURE) -> tuple[Floats, Any]:
     own = dealt(mixture.shares, n)
-    return np.array([mixture.components[k].sample(rng, 1)[0] for k in own]), own
+    return mixture.mixture.placed(mixture.mixture.noise(rng, n), own), own
 
 
 def trained(g: Any, d: int = 2, n: int = 400) -> Surrogate | None:
     rng = np.random.default_rng(7)
-    component = Component(np.r_[3.0, np.zeros(d - 1)], np.array(1.0))
-    mixture = mixture_of([(1.0, component)], d, 0.9)
+    component = Mixture.normal(np.r_[3.0, np.zeros(d - 1)])
+    mixture = mixture_of(component, d, 0.9)
     x, _ = drawn(rng, n, mixture)
-    log_q = mixture.logpdf(x)
-    counts = np.exp(2 * (log_normal(x) - log_q))
+    log_q = mixture.mixture.log_density(x)
+    counts = np.exp(2 * (log_standard_normal(x) - log_q))
     nothing = np.empty((0, d)), np.empty(0)
-    return surrogate_of(Training(x, g(x), counts, np.ones(n), *nothing), component.logpdf(x))
+    return surrogate_of(Training(x, g(x), counts, np.ones(n), *nothing), component.log_density(x))
 
 
 def test_a_curved_limit_state_of_two_numbers_is_known_from_400_draws() -> None:
@@ -75,7 +78,7 @@ def test_a_wrong_surrogate_costs_precision_but_no_bias() -> None:
     rng = np.random.default_rng(7)
     surrogate = Surrogate(_Wrong(), 0.1, 0.5, 0.5, 10.0)
     z, own = drawn(rng, 20_000)
-    weight = np.exp(log_normal(z) - MIXTURE.logpdf(z))
+    weight = np.exp(log_standard_normal(z) - MIXTURE.mixture.log_density(z))
     mean = float((weight * surrogate.chance(z)).mean())
     control = Control(surrogate, mean, float(np.var(weight)), 1000.0)
     values = []
@@ -90,9 +93,8 @@ def test_a_wrong_surrogate_costs_precision_but_no_bias() -> None:
 
 
 def _weights(epoch: Epoch) -> Floats:
-    shares = epoch.counts / len(epoch)
-    mixture = Frozen(epoch.mixture.components, shares)
-    return np.asarray(np.exp(log_normal(epoch.x) - mixture.logpdf(epoch.x)))
+    mixture = replace(epoch.mixture.mixture, shares=epoch.counts / len(epoch))
+    return np.asarray(np.exp(log_standard_normal(epoch.x) - mixture.log_density(epoch.x)))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-200, 1e-310, 0.0])

@@ -136,8 +136,8 @@ def test_starts_are_the_lowest_draws_and_draws_of_all_levels() -> None:
 
 def test_the_component_beyond_a_design_point_is_narrow_along_it() -> None:
     made = beyond(np.array([0.0, 4.0, 0.0]))
-    assert made.mean.tolist() == [0, 4.25, 0]
-    assert np.allclose(made.root @ made.root.T, np.diag([1, 1 / 16, 1]))
+    assert made.means.tolist() == [[0, 4.25, 0]]
+    assert np.allclose(made.roots[0] @ made.roots[0].T, np.diag([1, 1 / 16, 1]))
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,10 @@ def test_one_point_and_several_limit_states_have_gradients() -> None:
     ("gradient", "said"),
     [
         (3, "gradient must be a function"),
-        (lambda x: np.zeros(len(x)), r"returned the shape \(3,\) .* must return \(3, 2\)"),
-        (lambda x: np.zeros((len(x), 3)), r"returned the shape \(3, 3\)"),
+        (lambda x: np.zeros(len(x)), r"gradient returned .* \(3,\) .*: return \(3, 2\)"),
+        (lambda x: np.zeros((len(x), 3)), r"gradient returned an array of shape \(3, 3\)"),
         (lambda x: np.full(x.shape, "a"), "of type <U1"),
-        (lambda x: np.full(x.shape, np.nan), r"gradient is .*nan.* at x = .*finite numbers"),
+        (lambda x: np.full(x.shape, np.nan), r"gradient is nan at the point .*finite numbers"),
         (lambda x: x[:, 7], "gradient raised IndexError"),
     ],
 )
@@ -128,7 +128,7 @@ def test_nan_in_the_run_names_the_point_and_keeps_what_was_stored(tmp_path: Path
     def bad(x: Any) -> Any:
         return np.where(x[:, :1] > 2, np.nan, slope(x))
 
-    with pytest.raises(cr.ArmError, match=r"ticket .*gradient is \[\[nan nan\]\] at x = \["):
+    with pytest.raises(cr.ArmError, match=r"ticket .*gradient is nan at the point \("):
         cr.probability(beyond, 2, gradient=bad, draws=10_000, rng=7, store=tmp_path / "run.db")
     assert cr.open_run(tmp_path / "run.db").result().draws > 0
 

@@ -140,7 +140,7 @@ def test_fresh_calls_correct_a_surrogate_that_is_wrong_without_bias() -> None:
     z = []
     for seed in range(60):
         rng = np.random.default_rng(seed)
-        stage = stage_of(surrogate, mixture_of([], 1, 0.0), 200, 1.0, rng)
+        stage = stage_of(surrogate, mixture_of(None, 1, 0.0), 200, 1.0, rng)
         answer = Correction().added(stage, np.arange(200), stage.points[:, 0] > 3).answer()
         z.append(answer.mean / stats.norm.sf(3) - 1)
     assert abs(np.mean(z)) < 4 * np.std(z) / np.sqrt(len(z))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,26 @@ from croupier.running.stopping import (
     out_of_time,
     precise,
 )
-from croupier.tables.base import Look, Progress
+from croupier.tables.base import Progress
+
+
+def seen(value: Any, half_width: Any) -> Any:
+    value, half = np.atleast_1d(value), np.atleast_1d(half_width)
+    return SimpleNamespace(value=value, stderr=0.05 + 0 * half, half_width=half, logs=None)
+
+
+def progress_of(
+    estimate: Any,
+    ready: bool,
+    draws: int = 1,
+    cost: float = 1.0,
+    seconds: float = 0.0,
+    scalar: bool = True,
+) -> Progress:
+    return Progress(
+        draws, cost, reported=cost, tickets=3, seconds=seconds, leader="a", scalar=scalar,
+        estimate_now=estimate, ready_now=lambda _: ready,
+    )  # fmt: skip
 
 
 def at(
@@ -27,10 +47,8 @@ def at(
     half_width: Any = 0.1,
     ready: bool = True,
 ) -> Progress:
-    look = Look(value=value, stderr=0.05, half_width=half_width, ready=ready)
-    return Progress(
-        draws, cost, reported=cost, tickets=3, seconds=seconds, leader="a", look_now=lambda: look
-    )
+    scalar = np.ndim(half_width) == 0
+    return progress_of(lambda: seen(value, half_width), ready, draws, cost, seconds, scalar)
 
 
 @pytest.mark.parametrize(
@@ -80,10 +98,10 @@ def test_the_first_of_several_reasons_is_given() -> None:
 
 
 def test_rules_that_need_no_estimate_do_not_compute_one() -> None:
-    def look() -> Look:
+    def look() -> Any:
         raise AssertionError
 
-    progress = Progress(1, 1.0, reported=1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
+    progress = progress_of(look, ready=False)
     rule = any_of(out_of_draws(10), out_of_cost(10.0), out_of_time(1.0))
     assert rule(progress) is None
 
@@ -108,13 +126,13 @@ def test_only_true_stops(answer: Any, reason: str | None) -> None:
 def test_progress_looks_once_and_only_when_asked() -> None:
     looks = []
 
-    def look() -> Look:
+    def look() -> Any:
         looks.append(1)
-        return Look(value=1.0, stderr=0.1, half_width=0.2, ready=False)
+        return seen(1.0, 0.2)
 
-    progress = Progress(1, 1.0, reported=1.0, tickets=1, seconds=0.0, leader="a", look_now=look)
+    progress = progress_of(look, ready=False)
     assert not looks
-    assert (progress.value, progress.stderr, progress.half_width) == (1.0, 0.1, 0.2)
+    assert (progress.value, progress.stderr, progress.half_width) == (1.0, 0.05, 0.2)
     assert (progress.leader, progress.ready) == ("a", False)
     assert len(looks) == 1
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from croupier.arms.base import Arm, as_arms
 from croupier.arms.by_reference import load_reference
-from croupier.arms.programs import Program
 from croupier.cli.sections import Section, check_keys
 from croupier.errors import PlanError
+from croupier.functions.programs import Program
 
 if TYPE_CHECKING:
     from croupier.results.result import Result
 
-__all__ = ["SECTION", "arm_of", "arms_of"]
+__all__ = ["SECTION", "arm_of", "arms_of", "function_of"]
 
 #: What may be said about an arm of either kind.
 _OF_ANY: Final = ("bounds", "cost_bounds", "version")
@@ -48,15 +48,39 @@ def arm_of(section: str, name: str, said: Any, folder: Path, more: tuple[str, ..
             check_keys(where, "key", said, ("python", *_OF_ANY, *more))
             return _python(name, said["python"], folder, about)
         check_keys(where, "key", said, (*_OF_PROGRAMS, *_OF_ANY, *more))
-        given = {key: said[key] for key in _OF_PROGRAMS if key in said}
-        if not isinstance(given.setdefault("folder", "."), str):
-            raise PlanError(f"folder must be a path, got {given['folder']!r:.80}")
-        given["folder"] = folder / given["folder"]
-        program = Program(**given)
+        program = _program(said, folder)
         return Arm(program, name, **{"version": program.version, **about})
     except PlanError as error:
         message = str(error)
         raise PlanError(message if where in message else f"{where}: {message}") from None
+
+
+def function_of(where: str, said: Any, folder: Path, known: tuple[str, ...]) -> Any:
+    """Return the function of a section: a Python function, or a program that reads points."""
+    if not isinstance(said, Mapping) or ("python" in said) == ("command" in said):
+        has = f"it has {', '.join(said)}" if isinstance(said, Mapping) else f"it is {said!r:.80}"
+        raise PlanError(
+            f'{where} must have either python = "module:function" or command = ["./program"], but '
+            f"{has}"
+        )
+    if "command" in said:
+        check_keys(where, "key", said, (*_OF_PROGRAMS, *known))
+        try:
+            return _program(said, folder)
+        except PlanError as error:
+            raise PlanError(f"{where}: {error}") from None
+    check_keys(where, "key", said, ("python", *known))
+    if not isinstance(said["python"], str):
+        raise PlanError(f"{where}: python must be a text, got {said['python']!r:.80}")
+    return load_reference(said["python"], folder)
+
+
+def _program(said: Mapping[str, Any], folder: Path) -> Program:
+    given = {key: said[key] for key in _OF_PROGRAMS if key in said}
+    if not isinstance(given.setdefault("folder", "."), str):
+        raise PlanError(f"folder must be a path, got {given['folder']!r:.80}")
+    given["folder"] = folder / given["folder"]
+    return Program(**given)
 
 
 def _python(name: str, reference: Any, folder: Path, about: dict[str, Any]) -> Arm:

@@ -8,8 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from croupier.arms.program_process import ProgramError, printable
 from croupier.data.draws import Draws, Floats
+from croupier.functions.function import ProgramError
+from croupier.functions.program_process import printable
 
 __all__ = ["Answer", "Output", "all_of", "draws_of", "more_than"]
 
@@ -35,6 +36,7 @@ class Answer(NamedTuple):
     components: int | None
     costs: bool | None
     logs: bool
+    what: str = "draw"
 
     @property
     def width(self) -> int:
@@ -92,9 +94,8 @@ def draws_of(answer: Answer, said: bytes, size: int) -> Any:
         if not lines[-1].strip():
             lines.pop()
         if len(lines) != size:
-            raise ProgramError(
-                f"was asked for {_count(size, 'draw')} and printed {_count(len(lines), 'line')}"
-            )
+            asked, printed = _count(size, answer.what), _count(len(lines), "line")
+            raise ProgramError(f"was asked for {asked} and printed {printed}")
         if answer.output == "json":
             return _json(answer, lines)
         table = _columns(answer, lines)
@@ -113,8 +114,8 @@ def _binary(answer: Answer, said: bytes, size: int) -> Floats:
     needed = size * answer.bytes_per_draw
     if len(said) != needed:
         raise ProgramError(
-            f"was asked for {_count(size, 'draw')} and printed {len(said):,} bytes, not {needed:,} "
-            f"({answer.bytes_per_draw} per draw)"
+            f"was asked for {_count(size, answer.what)} and printed {len(said):,} bytes, not "
+            f"{needed:,} ({answer.bytes_per_draw} per {answer.what})"
         )
     return np.frombuffer(said, _DOUBLE).astype(np.float64).reshape(size, -1)
 

@@ -10,11 +10,13 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-__all__ = ["Process", "ProgramError", "printable"]
+from croupier.functions.function import ProgramError
+
+__all__ = ["Process", "printable"]
 
 #: If a program fails, this many of its last lines are shown, with this many characters each.
 _LAST: Final = 5
@@ -27,28 +29,28 @@ _BYTES: Final = 1 << 16
 _LAST_WORDS: Final = 1.0
 
 
-class ProgramError(Exception):
-    """What a program did wrong; `said` is the line or value that is wrong."""
-
-    def __init__(self, message: str, said: Any = None) -> None:
-        super().__init__(message)
-        self.said = said
-
-
 class Process:
-    """One running program. With `asked` it has a standard input, otherwise that is empty."""
+    """One running program. With `stays` it is asked line by line; otherwise `fed` is its input."""
 
     def __init__(
-        self, arguments: Sequence[str], folder: str | os.PathLike[str] | None, *, asked: bool
+        self,
+        arguments: Sequence[str],
+        folder: str | os.PathLike[str] | None,
+        *,
+        stays: bool = False,
+        fed: bytes = b"",
+        environment: Mapping[str, str] | None = None,
     ) -> None:
+        self._stays = stays
         try:
             self._process = subprocess.Popen(
                 arguments,
-                stdin=subprocess.PIPE if asked else subprocess.DEVNULL,
+                stdin=subprocess.PIPE if stays or fed else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 cwd=folder,
+                env={**os.environ, **environment} if environment else None,
                 **_OWN_GROUP,
             )
         except (OSError, ValueError) as error:
@@ -61,6 +63,8 @@ class Process:
             target=_listen, args=(self._process.stderr, self._errors), daemon=True
         )
         self._listener.start()
+        if fed:
+            self._feed(fed)
         # Runs when this object is dropped, and at the end of the interpreter.
         self._end = weakref.finalize(self, _end, self._process, self._pid)
 
@@ -82,6 +86,19 @@ class Process:
             self._process.stdin.write(line.encode())
         except OSError:
             raise self._failed(f"ended before it was asked{self._code()}") from None
+
+    def feed(self, said: bytes) -> None:
+        """Send the points of a call to a program that stays, which may answer meanwhile."""
+        if self._has_printed():
+            raise self._failed("printed more than it was asked for")
+        self._feed(said)
+
+    def _feed(self, said: bytes) -> None:
+        # In a thread: a program that answers line by line waits until its answers are read.
+        feeder = threading.Thread(
+            target=_write, args=(self._process.stdin, said, not self._stays), daemon=True
+        )
+        feeder.start()
 
     def _has_printed(self) -> bool:
         if sys.platform == "win32":
@@ -109,7 +126,7 @@ class Process:
         if self._late:
             raise self._failed(f"did not answer within {timeout:g} s, and was ended")
         said = b"".join(parts)
-        if self._process.stdin is not None:
+        if self._stays:
             raise self._failed(f"ended before its answer was complete{self._code()}")
         return said
 
@@ -216,6 +233,16 @@ def _listen(stream: Any, lines: deque[bytes]) -> None:
             rest = rest[-_BYTES:]
         if rest.strip():
             lines.append(rest)
+
+
+def _write(stream: Any, said: bytes, close: bool) -> None:
+    """Write to a program; one that ends early shows in what it prints and in its exit code."""
+    with suppress(OSError, ValueError):
+        view = memoryview(said)
+        while view:
+            view = view[stream.write(view) :]
+        if close:
+            stream.close()
 
 
 def _kill(process: subprocess.Popen[bytes], owner: int) -> None:

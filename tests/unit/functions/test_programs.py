@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.arms.programs import Program
+from croupier.functions.programs import Program
 from tests.conftest import bits_of
 
 #: What every program of the tests begins with: an answer is a function of size and seed.
@@ -374,7 +374,7 @@ def test_a_program_that_is_not_there(command: list[str], complaint: str) -> None
 )
 def test_a_command_that_cannot_be_used(command: Any, how: dict[str, Any], complaint: str) -> None:
     with pytest.raises(cr.PlanError) as caught:
-        Program(command, **how)
+        cr.Arm(Program(command, **how))
     assert complaint in str(caught.value)
 
 

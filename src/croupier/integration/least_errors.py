@@ -1,0 +1,118 @@
+"""Least errors: what the values of the nets cannot know about the error of their mean.
+
+Each rule returns a standard error below which the mean of all nets is not believed, one number per
+component. The variance of a runner is at least the square of the largest. `RULES` names them;
+CONTRIBUTING says what each one prevents, with figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+from croupier.data.extremes import HEAVIEST, HEAVY
+from croupier.integration.equal_nets import error_of_jump, least_of_equal_nets
+from croupier.integration.net_errors import least_of_smooth
+from croupier.integration.outer_cells import error_of_outer_cells
+
+__all__ = ["RULES", "Evaluated", "least_error"]
+
+#: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
+_UNSEEN_CONSTANT: Final = 1.4
+
+
+class Evaluated(NamedTuple):
+    """What the rules read: R `nets` of `n` points, their `points` in all, and their values.
+
+    `ends` are the smallest and the largest value, `spread` is the variance of one value, `shape`
+    and `excess` are the Pareto shape of the extreme values and their mean excess over the largest.
+    `constant` says where all values are alike. `jump` is the highest jump, `blocks` (R, B, m) are
+    the means of the blocks of the nets. `endless` says that the coordinates have no ends.
+    """
+
+    nets: int
+    n: int
+    points: int
+    ends: Floats
+    mean: Floats
+    spread: Floats
+    shape: Floats
+    excess: Floats
+    constant: NDArray[np.bool_]
+    jump: Floats
+    blocks: Floats
+    endless: bool
+
+    @property
+    def largest(self) -> Floats:
+        """The largest size of a value."""
+        return np.asarray(np.abs(self.ends).max(axis=0))
+
+
+def _rounding(seen: Evaluated) -> Floats:
+    return np.asarray(np.finfo(float).eps * seen.largest)
+
+
+def _smooth(seen: Evaluated) -> Floats:
+    """A net is exact for some f, but P points cannot know this."""
+    return least_of_smooth(seen.spread, seen.mean, seen.points)
+
+
+def _constant(seen: Evaluated) -> Floats:
+    """If all values are c, f may still differ somewhere."""
+    return np.where(seen.constant, _UNSEEN_CONSTANT * seen.largest, 0.0) / seen.points
+
+
+def _heavy_tail(seen: Evaluated) -> Floats:
+    """With a Pareto shape k > 1/2, the part beyond the largest value x is about x/(P (1 - k))."""
+    k = np.minimum(np.where(seen.shape > HEAVY, seen.shape, np.nan), HEAVIEST)
+    return np.where(np.isnan(k), 0.0, seen.largest / (1 - k)) / seen.points
+
+
+def _beyond_largest(seen: Evaluated) -> Floats:
+    """The part beyond the largest value is about the mean excess over it, divided by P."""
+    return seen.excess / seen.points
+
+
+def _jump(seen: Evaluated) -> Floats:
+    """A jump may be on the same side of all nets."""
+    return error_of_jump(seen.nets) * seen.jump / seen.n
+
+
+def _equal_nets(seen: Evaluated) -> Floats:
+    """Nets that are more equal than a smooth f allows have a jump across one axis."""
+    return np.asarray(np.sqrt(least_of_equal_nets(seen.blocks, seen.n, seen.spread)))
+
+
+def _outer_cells(seen: Evaluated) -> Floats:
+    """What f does at the far ends of normal coordinates is known from a few points."""
+    if not seen.endless:
+        return np.zeros_like(seen.mean)
+    return error_of_outer_cells(seen.spread, seen.points, seen.nets)
+
+
+RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(
+    {
+        "rounding": _rounding,
+        "smooth": _smooth,
+        "constant": _constant,
+        "heavy tail": _heavy_tail,
+        "beyond the largest": _beyond_largest,
+        "jump": _jump,
+        "equal nets": _equal_nets,
+        "outer cells": _outer_cells,
+    }
+)
+
+
+def least_error(seen: Evaluated) -> Floats:
+    """Return the largest of all least errors, per component."""
+    found = np.zeros_like(seen.mean)
+    for rule in RULES.values():
+        found = np.maximum(found, rule(seen))
+    return found
