@@ -6,7 +6,7 @@ dynesty get the same numpy likelihood, blackjax the same in jax. The time to com
 column.
 
 croupier is asked for the precision, with an ``rtol`` for a standard error of 0.05. Its time is the
-time of the whole call, including the pilot. The other libraries cannot be asked. They are run with
+time of the whole call, including the search. The other libraries cannot be asked. They are run with
 several settings, and the best setting counts, chosen in hindsight by the error of repeated runs:
 cpu max(1, (rmse/0.05)^2), the time of as many runs as are needed. One run of blackjax has no error
 bar. The mean of ten independent runs has one, and has its own row. All contestants take turns of 20
@@ -486,7 +486,6 @@ def repeated(name: str, seed: int) -> dict[str, Any]:
     problem = REPLICATED[name][0]()
     result, cpu = answered(problem, seed)
     low, high = result.log_interval
-    pilot = result.details["pilot"]
     return {
         "problem": name,
         "seed": seed,
@@ -494,8 +493,8 @@ def repeated(name: str, seed: int) -> dict[str, Any]:
         "claimed": f"{result.log_stderr:.5f}",
         "covered": int(low <= problem.truth <= high),
         "warned": int(bool(result.warnings)),
-        "components": pilot.get("modes", 0),
-        "evaluations": int(pilot["evaluations"] + result.cost),
+        "components": result.details["search"]["components"],
+        "evaluations": result.draws,
         "cpu s": f"{cpu:.2f}",
     }
 

@@ -15,7 +15,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import arms, importance, policies, rare, simulator, theory
+    from croupier import adapters, arms, importance, policies, rare, simulator, theory
+    from croupier.annealing.from_draws import evidence_from_draws
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
     from croupier.arms.continuum import continuum
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from croupier.integration.one_integrand import integrate
     from croupier.rare.limit_probability import probability
     from croupier.rare.splitting import splitting
+    from croupier.results.compare_models import compare
     from croupier.results.result import Result
     from croupier.running.allocator import Allocator
     from croupier.running.estimate import estimate
@@ -70,10 +72,13 @@ __all__ = [
     "Table",
     "UnknownArgumentError",
     "__version__",
+    "adapters",
     "arms",
+    "compare",
     "continuum",
     "estimate",
     "evidence",
+    "evidence_from_draws",
     "importance",
     "integrate",
     "merge",
@@ -93,6 +98,7 @@ __all__ = [
 #: The module of each public name. It is loaded when the name is first used (PEP 562), so that
 #: `import croupier` takes little time and a module that is never used is never loaded.
 _HOMES = {
+    "annealing.from_draws": ("evidence_from_draws",),
     "annealing.model_evidence": ("evidence",),
     "arms.base": ("Arm", "Learner", "scalar"),
     "arms.continuum": ("continuum",),
@@ -112,6 +118,7 @@ _HOMES = {
     "integration.one_integrand": ("integrate",),
     "rare.limit_probability": ("probability",),
     "rare.splitting": ("splitting",),
+    "results.compare_models": ("compare",),
     "results.result": ("Result",),
     "running.allocator": ("Allocator",),
     "running.estimate": ("estimate",),
@@ -127,7 +134,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("arms", "importance", "policies", "rare", "simulator", "theory"):
+    if name in ("adapters", "arms", "importance", "policies", "rare", "simulator", "theory"):
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Evidence of models that are hard for a pilot: many runs, each with its own z-score.
+"""Evidence of models that are hard for a search: many runs, each with its own z-score.
 
 With n runs, |mean z| < 4/sqrt(n), sum z^2 < n + 4 sqrt(2 n), and the share of intervals at 0.95
 that cover is above 0.95 - 4 sqrt(0.95 0.05/n): four standard deviations each.
@@ -45,15 +45,15 @@ def two_modes(d: int) -> tuple[Any, Any, float]:
     return log_likelihood, [st.norm(0, 5)] * d, float(truth)
 
 
-#: Log-likelihood, prior, truth, and the runs and draws of the test. The draws pay for the pilot.
+#: Log-likelihood, prior, truth, and the runs and draws of the test. The draws pay for the search.
 MODELS = {
     "a corner of a box": (
         corner, [st.uniform(0, 1)] * 4, 4 * np.log(-np.expm1(-50) / 50), 20, 4000,
     ),
     "the end of exponentials": (corner, [st.expon()] * 4, -4 * np.log(51), 20, 4000),
     "correlated, d = 2": (*correlated(2, 0.9999), 10, 4000),
-    "correlated, d = 10": (*correlated(10, 0.999), 8, 400_000),
-    "two modes, d = 10": (*two_modes(10), 8, 400_000),
+    "correlated, d = 10": (*correlated(10, 0.999), 8, 20_000),
+    "two modes, d = 10": (*two_modes(10), 8, 40_000),
 }  # fmt: skip
 
 

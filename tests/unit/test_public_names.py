@@ -16,8 +16,9 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "arms", "continuum",
-    "estimate", "evidence", "importance", "integrate", "merge", "open_run", "play", "policies",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "adapters", "arms",
+    "compare", "continuum", "estimate", "evidence", "evidence_from_draws", "importance",
+    "integrate", "merge", "open_run", "play", "policies",
     "probability", "rare", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
     "UnknownArgumentError",
 }  # fmt: skip
@@ -71,7 +72,7 @@ def test_every_module_says_what_lives_in_it_and_keeps_its_promises() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        "croupier", "croupier.arms", "croupier.policies", "croupier.simulator",
+        "croupier", "croupier.adapters", "croupier.arms", "croupier.policies", "croupier.simulator",
         "croupier.theory",
     ],
 )  # fmt: skip

@@ -44,7 +44,8 @@ def log_likelihood(x):
 truth = st.norm.logpdf(1, 0, 1.25**0.5)
 for kernel in KERNELS:
     slope = {"gradient": lambda x: (1.0 - x) / 0.25} if kernel == "langevin" else {}
-    result = cr.evidence(log_likelihood, st.norm(0, 1), draws=500, kernel=kernel, rng=7, **slope)
+    result = cr.evidence(log_likelihood, st.norm(0, 1), draws=8000, temperatures=16, kernel=kernel,
+        rng=7, **slope)
     assert abs(result.log_value - truth) < 0.3, (kernel, result)
 """
 

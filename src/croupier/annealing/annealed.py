@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from croupier.annealing.gradients import Langevin, Slope, slope_of
-from croupier.annealing.mixtures import MixtureMoves
 from croupier.annealing.models import Model, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
 from croupier.annealing.priors import NormalPrior, Pair, PriorLike, UniformPrior
@@ -82,8 +81,6 @@ class Annealed:
         """About how many evaluations of the likelihood a chain takes."""
         # A slice takes about five for each coordinate.
         move = 5.0 * self.model.dimensions if isinstance(self.kernel, Slice) else 1.0
-        if isinstance(self.kernel, MixtureMoves):
-            move = self.kernel.evaluations
         if isinstance(self.kernel, Langevin):
             move = 3.0
         return 1 + (len(self.betas) - 2) * self.sweeps * move
@@ -96,11 +93,6 @@ class Annealed:
             part = slice(start, min(start + self.block, size))
             weights[part], evaluations[part] = run(rng, part.stop - part.start)
         return Draws(log_values=weights, costs=evaluations) if self.costs else weights
-
-    def weighted(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        """Return the points where chains end, and their log-weights."""
-        points, weights, _ = self._chains(rng, size)
-        return points, weights
 
     def _block(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         return self._chains(rng, size)[1:]

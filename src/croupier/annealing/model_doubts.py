@@ -6,11 +6,9 @@ from typing import Final
 
 import numpy as np
 
-from croupier.annealing.models import Model
-from croupier.annealing.pilots import Pilot, Start
 from croupier.data.draws import Floats
 
-__all__ = ["likelihood_doubts", "pilot_doubts"]
+__all__ = ["contradictions", "likelihood_doubts"]
 
 #: A number that is never negative looks like a likelihood and not like its log if more than half of
 #: the values are below this share of the largest, and if this many of them are not zero. So it does
@@ -23,9 +21,6 @@ _SOME: Final = 5
 #: these are 10 or 11 standard deviations.
 _LOWER: Final = 50.0
 _MORE: Final = 8.0
-
-#: A pilot with fewer levels did not go far.
-_LEVELS: Final = 4
 
 
 def likelihood_doubts(values: Floats) -> tuple[str, ...]:
@@ -50,13 +45,17 @@ def likelihood_doubts(values: Floats) -> tuple[str, ...]:
     return (f"log_likelihood is {where}: it seems to return the likelihood itself, not its log",)
 
 
-def pilot_doubts(model: Model, first: Start, pilot: Pilot) -> tuple[str, ...]:
-    """Return a warning if the posterior is where the prior has next to no mass."""
-    if len(pilot.levels) < _LEVELS:
-        return ()
-    typical = float(np.median(model.log_prior(first.points)))
-    lower = typical - float(pilot.chains.prior.max())
-    if lower < _LOWER + _MORE * model.dimensions:
+def contradictions(typical: float, there: float, dimensions: int) -> tuple[str, ...]:
+    """Return a warning if the posterior is where the prior has next to no mass.
+
+    `typical` is the log density of the prior at its own points, `there` the largest one where the
+    posterior is.
+
+    >>> len(contradictions(-1.4, -100.0, 1)), len(contradictions(-1.4, -8.0, 1))
+    (1, 0)
+    """
+    lower = typical - there
+    if not lower > _LOWER + _MORE * dimensions:
         return ()
     return (
         f"the posterior is where the prior's density is e^{lower:.0f} times smaller than at its "

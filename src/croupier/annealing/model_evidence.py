@@ -1,47 +1,59 @@
-"""evidence: the evidence of a model, by a ladder of annealed importance samplers as arms."""
+"""evidence: the evidence of a model, from its log-likelihood and its prior."""
 
 from __future__ import annotations
 
 import math
-import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Unpack
+from functools import partial
+from typing import Any, Final, Unpack, cast
 
-from croupier.annealing.annealed import KernelFunction, KernelName, Schedule
-from croupier.annealing.coverage import coverage_doubts
-from croupier.annealing.modes import doubts
-from croupier.annealing.opening import Opening, annealing_of
-from croupier.annealing.pilot_journal import Journal, journal_path
-from croupier.annealing.pilot_limits import Limits
-from croupier.annealing.pilot_meter import Crew, Meter
-from croupier.annealing.posterior import EvidenceResult
-from croupier.annealing.preparing import Prepared, Wish, prepared
-from croupier.annealing.prior_transforms import from_cube
-from croupier.annealing.priors import PriorLike
+import numpy as np
+
+from croupier.adapters.base import ModelObject
+from croupier.adapters.read_model import model_object
+from croupier.annealing.annealed import (
+    KERNELS,
+    KernelFunction,
+    KernelName,
+    Schedule,
+    ais,
+    betas_of,
+)
+from croupier.annealing.coordinates import coordinates_of
+from croupier.annealing.evidence_arm import Evaluating
+from croupier.annealing.evidence_result import EvidenceResult
+from croupier.annealing.evidence_rounds import Start
+from croupier.annealing.evidence_table import PHASES, EvidenceTable
+from croupier.annealing.gradients import slope_of
+from croupier.annealing.models import Model, model_of
+from croupier.annealing.prior_checks import check_law, check_mass, check_proper
+from croupier.annealing.prior_transforms import OnCube, from_cube
+from croupier.annealing.priors import Frozen, Pair, PriorLike, is_scipys
 from croupier.annealing.vectorised import LogLikelihood
-from croupier.arms.base import as_arms
-from croupier.checks import fraction_of
-from croupier.errors import CroupierError, CroupierWarning, PlanError
+from croupier.arms.base import Arm, as_arms
+from croupier.checks import count_of
+from croupier.data.draws import Floats
+from croupier.errors import PlanError
 from croupier.estimates.combiners import Combiner
-from croupier.estimates.intervals import ManyLooks
 from croupier.policies import Policy
-from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
+from croupier.running.loop import conduct
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
-from croupier.views.bar import telling
+from croupier.seeds import stream
 
-__all__ = ["evidence"]
+__all__ = ["Start", "evidence", "searched"]
 
-#: Workers that have not started after this share of a budget of seconds come too late. Without such
-#: a budget, this is how many seconds a run waits.
-_BEGIN: Final = 0.6
-_START: Final = 60.0
+_KIND: Final = "evidence"
 
-#: This share of a budget is left for the arms, whatever a pilot took.
-_LEFT: Final = 0.1
+#: The first look at a model, for its mark and its checks, has a seed of its own: it is the same in
+#: every process.
+_SEED: Final = 0x7370
+_CHECKS: Final = 4
+_MARKED: Final = 3
+
+#: The options of a run of arms that a run of one model does not have.
+_OF_ARMS: Final = ("objective", "batch", "keep_values", "audit", "names")
 
 
 def evidence(
@@ -50,53 +62,53 @@ def evidence(
     *,
     prior_transform: Callable[[Any], Any] | None = None,
     dimensions: int | None = None,
+    gradient: Callable[[Any], Any] | None = None,
+    vectorised: bool | None = None,
     temperatures: int | Sequence[int] | None = None,
     schedule: Schedule | None = None,
-    kernel: KernelName | KernelFunction = "autoregressive",
-    gradient: Callable[[Any], Any] | None = None,
-    sweeps: int = 1,
-    vectorised: bool | None = None,
-    policy: str | Policy = "auto",
-    combine: str | Combiner = "guarded",
+    kernel: KernelName | KernelFunction | None = None,
+    sweeps: int | None = None,
+    policy: str | Policy | None = None,
+    combine: str | Combiner | None = None,
     **settings: Unpack[ArmOptions],
 ) -> EvidenceResult:
     """Estimate the evidence of a model, Z = integral prior x likelihood, with its error.
 
-    A short pilot finds where the posterior's mass is. It chooses a ladder of arms, all of them
-    exactly unbiased for Z: plain sampling of the prior, sampling from a distribution fitted to the
-    posterior, and annealed importance sampling with few and with many temperatures. The budget
-    then goes to the best of them. If plain sampling of the prior promises to reach the tolerance
-    at once, it is tried first, and the pilot runs only if this fails.
+    A search finds where the posterior is: points of the prior, climbs to peaks, and a population
+    that goes from the prior to the posterior. A mixture of distributions is fitted there, and fresh
+    draws of the frozen mixture make the estimate, so it is unbiased for Z. Evaluations of the
+    likelihood are the draws, wherever they are made.
 
     Args:
-        log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
-            (d,) that returns a number; -inf where the data are impossible.
+        log_likelihood: A function of points (n, d) that returns (n,), or of one point (d,) that
+            returns a number; -inf where the data are impossible. Or a model that has its own
+            prior: of PyMC, of BridgeStan, or `adapters.numpyro(model, data)`.
         prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
             pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
             frozen has its standard parameters: `st.norm` is N(0, 1).
         prior_transform: Instead of `prior`: a function from the unit cube to the parameters, of
-            one point (d,) or of many (chains, d), as nested samplers take it.
+            one point (d,) or of many (n, d), as nested samplers take it.
         dimensions: The number of coordinates of that cube.
-        temperatures: Your own ladder: one arm of annealed importance sampling for each number.
-        schedule: The betas of such a ladder, as in `annealing.ais`; by default the pilot's. Betas
-            given as numbers make one arm, and need no `temperatures`.
-        kernel: How chains move: "autoregressive", "random-walk", "slice", "langevin", or a
-            function; see `annealing.ais`.
-        gradient: For "langevin", the gradient of `log_likelihood`, (chains, d) to (chains, d).
-        sweeps: Moves at each temperature.
+        gradient: The gradient of `log_likelihood`, (n, d) to (n, d), or of one point. Climbs then
+            take far fewer evaluations in many dimensions. It is called where `log_likelihood` is
+            called, too, and its calls are not draws.
         vectorised: Whether `log_likelihood` takes many points; if None, a few calls find out.
-        policy: As in `estimate`.
-        combine: As in `estimate`.
-        **settings: Budgets, tolerances and all other settings of `estimate`: ``draws=``,
-            ``seconds=`` or ``cost=`` (evaluations of the likelihood), ``rtol=`` for the half-width
-            of log Z, ``rng=``, ... Every budget includes the pilot, which gets at most about four
-            tenths of it. In a budget of draws, one evaluation of the pilot is one draw.
+        temperatures: Your own ladder instead of the search: one arm of annealed importance
+            sampling for each number.
+        schedule: The betas of such a ladder, as in `annealing.ais`. Betas given as numbers make
+            one arm, and need no `temperatures`.
+        kernel: How its chains move; see `annealing.ais`. By default "autoregressive".
+        sweeps: Its moves at each temperature, by default 1.
+        policy: The policy that plays its arms, as in `estimate`.
+        combine: How its arms are combined, as in `estimate`.
+        **settings: Budgets, tolerances and all other settings of `estimate`: ``draws=`` or
+            ``cost=`` (evaluations of the likelihood), ``seconds=``, ``rtol=`` for the half-width
+            of log Z, ``rng=``, ...
 
     Returns:
         An `EvidenceResult`: `log_value` is log Z, with `log_stderr` and `log_interval`, and
-        `posterior(n)` makes draws from the posterior. `details["pilot"]` says what the pilot took.
-        If it searched for modes, it also says how many it found, what each search gave for log Z,
-        and which share of the tempered mass a mode needs to be seen.
+        `posterior(n)` makes draws from the posterior. `details["search"]` says what was looked at,
+        and how small the basin of a mode is that could be missing.
 
     >>> import croupier as cr, scipy.stats as st
     >>> def log_likelihood(x):
@@ -107,216 +119,245 @@ def evidence(
     True
     """
     around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
+    if (found := model_object(log_likelihood)) is not None:
+        unused = {"prior": prior, "prior_transform": prior_transform, "gradient": gradient}
+        for name, value in unused.items():
+            if value is not None:
+                raise PlanError(f"a model has its own prior and gradient: leave out {name}=")
+        _refuse({}, own, around)
+        return _of_model(found, around)
+    if gradient is None:
+        gradient = getattr(log_likelihood, "gradient", None)
     if own.pop("log", True) is not True:
         raise PlanError("evidence always works in logs: leave out log=")
     if prior_transform is not None:
         log_likelihood, prior = from_cube(log_likelihood, prior, prior_transform, dimensions)
     elif dimensions is not None:
         raise PlanError("dimensions is for prior_transform=: a prior knows its own number")
-    began, seed = time.perf_counter(), _seed_of(around)
-    with _crew(around, log_likelihood, prior) as crew:
-        with _metered(around, seed, crew, began) as (meter, limits):
-            wish = Wish(
-                log_likelihood,
-                prior,
-                temperatures,
-                schedule,
-                kernel,
-                sweeps,
-                vectorised,
-                cost="evaluations" if around.budget.cost is not None else None,
-                precision=None if "batch" in own else _precision(around),
-                most=around.budget.draws,
-                seed=seed,
-                limits=limits,
-                gradient=gradient,
-            )
-            ready = prepared(wish, meter)
-            opening = Opening.of(ready, limits, around.budget.cost, meter)
-            if temperatures is None and schedule is None:
-                ready = _affordable(ready, opening, meter)
-            batch = meter.decided(lambda: opening.chains(ready.arms))
-            spent = meter.decided(lambda: meter.elapsed)
-        own.setdefault("batch", int(batch) or "growing")
-        dealing = Dealing(policy=policy, combine=combine, log=True, **own)
-        waited = 0.0
-        if crew is not None:
-            around, waited = crew.taken_over(around, _patience(around.budget, spent))
-            spent += waited
-        left = _without(around, spent, meter.evaluations)
-        with _explained(ready.said):
-            result = deal(as_arms(list(ready.arms)), left, dealing)
-    pilot = {"seconds": spent, "evaluations": meter.evaluations, "points": ready.points}
-    if waited:
-        pilot["waited"] = waited
-    said = list(ready.said)
-    if ready.modes is not None:
-        pilot.update(ready.modes.report())
-        said += doubts(ready.modes, _high_end(result))
-        draws, error = _leading(result)
-        if ready.modes.coverage is not None and draws > 0:
-            pilot["lacking"] = ready.modes.coverage.lacking(draws)
-        said += coverage_doubts(ready.modes.coverage, draws, error)
-    for text in said:
-        warnings.warn(text, CroupierWarning, stacklevel=2)
-    return EvidenceResult.sampled(
-        result,
-        ready.arms,
-        seconds=result.seconds + (spent if around.budget.seconds is not None else 0.0),
-        warnings=(*result.warnings, *said),
-        details={**result.details, "pilot": pilot},
-    )
+    ladder = {
+        "temperatures": temperatures, "schedule": schedule, "kernel": kernel, "sweeps": sweeps,
+        "policy": policy, "combine": combine,
+    }  # fmt: skip
+    given = {name: value for name, value in ladder.items() if value is not None}
+    if temperatures is not None or schedule is not None:
+        _check_prior(model_of(log_likelihood, prior, vectorised=vectorised, name="evidence"))
+        options = {**given, "gradient": gradient, "vectorised": vectorised}
+        return _of_ladder(log_likelihood, prior, around, own, options)
+    _refuse(given, own, around)
+    return _searched(_looked_at(log_likelihood, prior, vectorised), gradient, around)
 
 
-@contextmanager
-def _explained(said: Sequence[str]) -> Iterator[None]:
-    """Add what looked wrong before a run to an error that ends it."""
-    try:
-        yield
-    except CroupierError as error:
-        for text in said:
-            error.add_note(text)
-        raise
-
-
-def _high_end(result: Result) -> float:
-    """Return the high end of the interval of log Z."""
-    return math.inf if result.log_interval is None else float(result.log_interval[1])
-
-
-def _leading(result: Result) -> tuple[float, float]:
-    """Return the draws of the fitted distribution, and the error of log Z if it rests on them."""
-    fitted = next((row for row in result.arms if row.name == "fitted"), None)
-    if fitted is None or result.log_stderr is None:
-        return 0.0, math.inf
-    return float(fitted.draws), float(result.log_stderr) if fitted.weight > 0.5 else math.inf
-
-
-@contextmanager
-def _crew(around: RunSettings, *sent: Any) -> Iterator[Crew | None]:
-    """Give the workers of a run, if it has any; a new run needs them at once."""
-    staff = around.staff([])
-    if staff is None:
-        yield None
-        return
-    crew = Crew(staff)
-    try:
-        if not _begun(around):
-            crew.start(_greeting, *sent)
-        yield crew
-    finally:
-        crew.close()
-
-
-def _greeting(*sent: Any) -> None:
-    """Load croupier, and the modules of what is sent, where a worker starts."""
-
-
-def _patience(budget: Budget, spent: float) -> float:
-    """Return how many seconds a run waits for its workers."""
-    return _START if budget.seconds is None else max(_BEGIN * budget.seconds - spent, 0.0)
-
-
-def _begun(around: RunSettings) -> bool:
-    """Return whether a store has a run already."""
-    if around.store is None:
-        return False
-    from croupier.store.reading import planned_seed
-
-    return planned_seed(around.store) is not None
-
-
-@contextmanager
-def _metered(
-    around: RunSettings, seed: int, crew: Crew | None, began: float
-) -> Iterator[tuple[Meter, Limits]]:
-    """Count a pilot, show it, and keep what it evaluates beside a store."""
-    budget = around.budget
-    evaluations = min(each for each in (budget.draws, budget.cost, math.inf) if each is not None)
-    limits = Limits(budget.seconds, None if evaluations == math.inf else evaluations)
-    with telling("pilot", around.progress) as tell:
-
-        def show(evaluations: int) -> None:
-            tell(f"{evaluations:,} evaluations of the likelihood")
-
-        if around.store is None:
-            yield limits.meter(None, crew, show, began), limits
-            return
-        with _journal(around, seed) as (journal, fits):
-            limits = limits if fits else Limits()
-            yield limits.meter(journal, crew, show, began), limits
-
-
-@contextmanager
-def _journal(around: RunSettings, seed: int) -> Iterator[tuple[Journal, bool]]:
-    """Give the file of a pilot beside a store, and whether the pilot depends on the budget.
-
-    If a stored run has no such file, its pilot had all its points.
-    """
-    from croupier.store.lock import Lock
-    from croupier.store.log import as_store
-    from croupier.store.place import resolved
-
-    assert around.store is not None
-    path = resolved(as_store(around.store).path)
-    lock = Lock(path).take()
-    try:
-        begun = _begun(around)
-        journal = Journal(journal_path(path), seed, begun=begun)
-        try:
-            yield journal, journal.known or not begun
-        finally:
-            journal.close()
-    finally:
-        lock.release()
-
-
-def _seed_of(around: RunSettings) -> int:
-    """Return the seed of the run; without one, that of the store, if it has one."""
-    if around.seeded or around.store is None:
-        return around.seed
-    from croupier.store.reading import planned_seed
-
-    stored = planned_seed(around.store)
-    return around.seed if stored is None else stored
-
-
-def _without(around: RunSettings, spent: float, evaluations: int) -> RunSettings:
-    """Return the settings with what is left of the budget; a tenth is always left."""
-    seconds, draws, cost = around.budget.seconds, around.budget.draws, around.budget.cost
-    return replace(
+def _of_model(model: ModelObject, around: RunSettings) -> EvidenceResult:
+    """Play the table of a model of another library."""
+    prior = Pair(model.sample, model.log_prior)
+    looked_at = _looked_at(model.log_likelihood, prior, True, proper=True)
+    return _searched(
+        looked_at,
+        model.gradient,
         around,
-        budget=Budget(
-            seconds=None if seconds is None else max(seconds - spent, _LEFT * seconds),
-            draws=None if draws is None else max(draws - evaluations, math.ceil(_LEFT * draws)),
-            cost=None if cost is None else max(cost - evaluations, _LEFT * cost),
-        ),
+        names=model.names,
+        named=model.parameters,
+        prior_gradient=model.prior_gradient,
     )
 
 
-def _precision(around: RunSettings) -> float | None:
-    """Return the standard error of log Z that stops a run, None if none does or is known."""
-    wanted = max(around.tolerance.atol or 0.0, around.tolerance.rtol or 0.0)
-    # A stored run may continue with another tolerance, and must then have the same arms.
-    if not wanted or around.anytime or around.store or around.budget.cost:
+def searched(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    gradient: Any,
+    around: RunSettings,
+    *,
+    start: Start | None = None,
+    names: Sequence[str] = (),
+    parameters: Callable[[Floats], Any] | None = None,
+) -> EvidenceResult:
+    """Play the table of a model whose functions take many points.
+
+    `start` is what is known of its posterior, in the coordinates of the search. `parameters` takes
+    points to those that the user sees.
+    """
+    model = _looked_at(log_likelihood, prior, True)
+    return _searched(model, gradient, around, start, tuple(names), parameters)
+
+
+def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> None:
+    """Refuse settings of a ladder without a ladder, and what fresh draws cannot give."""
+    if given:
+        name, value = next(iter(given.items()))
+        if name == "kernel" and not callable(value) and value not in KERNELS:
+            known = ", ".join(map(repr, KERNELS))
+            raise PlanError(f"kernel must be {known} or a function, got {value!r}")
+        raise PlanError(f"{name} is for your own ladder: give temperatures= too")
+    for name in _OF_ARMS:
+        if own.get(name) is not None:
+            raise PlanError(f"{name} is for your own ladder: give temperatures= too")
+    if around.kept == "guaranteed":
+        raise PlanError(
+            "interval='guaranteed' is not possible for cr.evidence: the weights of its draws have "
+            "no bounds that are known before"
+        )
+    if around.anytime:
+        raise PlanError(
+            "anytime=True is not possible for cr.evidence: a new epoch forgets older draws; give "
+            "rtol= to stop early"
+        )
+
+
+def _check_prior(model: Model) -> np.random.Generator | None:
+    """Refuse a prior of the user's own that is improper, or whose sample has another density.
+
+    Returns the random numbers for further checks; None for scipy's, which need none.
+    """
+    own = isinstance(model.prior, Pair) or (
+        isinstance(model.prior, Frozen) and not is_scipys(model.prior.distribution)
+    )
+    if not own:
         return None
-    confidence = fraction_of("confidence", around.confidence)
-    return wanted / float(ManyLooks.at(ManyLooks.least_df, confidence))
+    rng = stream(_SEED, _CHECKS, 1)
+    check_proper(model, rng)
+    check_law(model, rng)
+    return rng
 
 
-def _affordable(ready: Prepared, opening: Opening, meter: Meter) -> Prepared:
-    """Leave out annealing whose first chains would take too much of the budget."""
-    long = sorted(annealing_of(ready.arms), key=lambda arm: arm.evaluations)
-    kept = int(meter.decided(lambda: opening.arms_within(long, meter.helpers)))
-    gone = long[kept:] if kept or len(long) < len(ready.arms) else long[1:]
-    if not gone:
-        return ready
-    arms = [arm for arm in ready.arms if arm not in gone]
-    if len(gone) < len(long):
-        return ready._replace(arms=arms)
-    said = (
-        f"the budget buys no annealing: a chain of {gone[0].__name__!r} takes "
-        f"{gone[0].evaluations:,.0f} evaluations of the likelihood; the result rests on "
-        f"{' and '.join(repr(arm.__name__) for arm in arms)} alone; give more"
+def _looked_at(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    vectorised: bool | None,
+    *,
+    proper: bool = False,
+) -> Model:
+    """Return a model that was checked at a few points, which do not count as draws.
+
+    The density of a prior that is known to be `proper` is not checked, and scipy's are.
+    """
+    model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
+    if not proper:
+        rng = _check_prior(model)
+        if rng is not None:
+            check_mass(model.charted(), rng)
+    points = model.start(stream(_SEED, _CHECKS, 0), _MARKED)
+    likelihood = model.likelihood(points)
+    return model.marked(points, likelihood)
+
+
+def _searched(
+    model: Model,
+    gradient: Any,
+    around: RunSettings,
+    start: Start | None = None,
+    names: tuple[str, ...] = (),
+    parameters: Callable[[Floats], Any] | None = None,
+    named: Callable[[Floats], Mapping[str, Floats]] | None = None,
+    prior_gradient: Callable[[Floats], Floats] | None = None,
+) -> EvidenceResult:
+    """Play the table of a model."""
+    coordinates = coordinates_of(model, prior_gradient)
+    slope = None
+    if gradient is not None:
+        slope = slope_of(model, gradient, model.start(stream(_SEED, _CHECKS, 2), 4))
+        some = coordinates.sample(stream(_SEED, _CHECKS, 3), 1)
+        if coordinates.pulled_back(some, np.zeros_like(some)) is None:
+            slope = None  # the climbs take differences
+    arm = Evaluating(model, coordinates, slope)
+    arms = [Arm(arm, name=name, version=arm.version) for name in PHASES]
+    around = replace(around, budget=_in_evaluations(around.budget))
+    staff = around.staff(arms)
+    plan = around.plan(
+        arms,
+        staff,
+        table=_KIND,
+        versions=tuple([arm.version for arm in arms]),
+        log=True,
+        settings={
+            "dimension": model.dimensions,
+            "bounded": list(coordinates.bounded),
+            "gradient": slope is not None,
+            **_plain_start(start),
+        },
+        policy={"name": _KIND},
+        combine=_KIND,
     )
-    return ready._replace(arms=arms, said=(*ready.said, said))
+    result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, staff))
+    place = partial(_parameters, model, coordinates.place, parameters)
+    return replace(result, place=place, names=names, named=named)
+
+
+def _plain_start(start: Start | None) -> dict[str, Any]:
+    """Return what is known of a posterior as plain data for a plan."""
+    if start is None:
+        return {}
+    mixture = {
+        name: np.asarray(part).tolist() if name != "roots" else [each.tolist() for each in part]
+        for name, part in start.mixture.as_plain().items()
+    }
+    return {"start": mixture, "held": start.held.tolist()}
+
+
+def _parameters(
+    model: Model,
+    place: Callable[[Floats], Floats],
+    seen: Callable[[Floats], Any] | None,
+    points: Floats,
+) -> Floats:
+    """Return points as the user's parameters."""
+    x, function = place(points), model.log_likelihood
+    if seen is not None:
+        return np.asarray(seen(x))
+    return np.array(function.parameters(x) if isinstance(function, OnCube) else x)
+
+
+def _in_evaluations(budget: Budget) -> Budget:
+    """Return a budget in which cost= is draws=: both are evaluations of the likelihood."""
+    if budget.cost is None:
+        return budget
+    draws = budget.cost if budget.draws is None else min(budget.draws, budget.cost)
+    return replace(budget, draws=max(1, math.floor(draws)), cost=None)
+
+
+def _of_ladder(
+    log_likelihood: LogLikelihood,
+    prior: PriorLike,
+    around: RunSettings,
+    own: dict[str, Any],
+    options: dict[str, Any],
+) -> EvidenceResult:
+    """Play the user's own ladder: arms of annealed importance sampling; draws= are evaluations."""
+    temperatures, schedule = options.pop("temperatures", None), options.pop("schedule", None)
+    policy, combine = options.pop("policy", "auto"), options.pop("combine", "guarded")
+    numbers = _numbers(temperatures, schedule)
+    options = {"kernel": "autoregressive", "cost": "evaluations", **options}
+    if schedule is not None:
+        options["schedule"] = schedule
+    arms = [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
+    budget = around.budget
+    if budget.draws is not None:
+        cost = min(float(budget.draws), budget.cost or math.inf)
+        around = replace(around, budget=replace(budget, draws=None, cost=cost))
+    dealing = Dealing(policy=policy, combine=combine, log=True, **own)
+    result = deal(as_arms(arms), around, dealing)
+    return EvidenceResult.weighted(result, np.empty((0, 0)), np.empty(0), result.details)
+
+
+def _numbers(
+    temperatures: int | Sequence[int] | None, schedule: Schedule | None
+) -> tuple[int, ...]:
+    """Return the numbers of temperatures of a ladder."""
+    betas = schedule is not None and not isinstance(schedule, str) and not callable(schedule)
+    if temperatures is None:
+        if schedule is None or not betas:
+            raise PlanError("schedule is for your own ladder: give temperatures= too")
+        return (len(betas_of(schedule, 2)),)  # the user's own betas give their number
+    given: Sequence[Any] = (
+        (temperatures,) if np.ndim(temperatures) == 0 else tuple(temperatures)  # type: ignore[arg-type]
+    )
+    numbers = tuple(count_of("temperatures", each) for each in given)
+    if not numbers or min(numbers) < 2 or len(set(numbers)) < len(numbers):
+        raise PlanError(
+            f"temperatures must be different numbers of at least 2 each, got {temperatures!r}"
+        )
+    if betas and len(numbers) > 1:
+        raise PlanError(
+            f"your own betas make one arm: give one number of temperatures with them, got "
+            f"{temperatures!r}"
+        )
+    return numbers

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.annealing.pilot_meter import Meter
 from croupier.annealing.priors import (
     OURS,
     WAY_OUT,
@@ -38,15 +37,14 @@ from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
 from croupier.seeds import stream
 
-__all__ = ["Model", "model_of", "pilot_stream", "search_streams"]
+__all__ = ["Model", "model_of", "pilot_stream"]
 
 #: The seed for the first look at a model, before anything is drawn: the same in every process.
 _SEED: Final = 0x7370
 
-#: The purposes of its streams: a look at the prior, a pilot, searches.
+#: The purposes of its streams: a look at the prior, a pilot.
 _LOOK: Final = 0
 _PILOT: Final = 1
-_SEARCH: Final = 2
 
 #: The number of points of a prior that are looked at.
 _POINTS: Final = 200
@@ -59,8 +57,7 @@ class Model:
     `spread` is the spread of the prior in each coordinate: the distance between its quartiles in
     standard deviations of a normal distribution, which is robust to heavy tails. `mark` differs
     between models, so that a stored run does not continue with another model. With a `chart`,
-    points and densities are in its coordinates, and only the user's functions see the others. With
-    a `meter`, a pilot is under way, and its evaluations are counted.
+    points and densities are in its coordinates, and only the user's functions see the others.
     """
 
     name: str
@@ -71,7 +68,6 @@ class Model:
     spread: Floats
     mark: str = ""
     chart: Chart | None = None
-    meter: Meter | None = None
 
     def named(self, name: str) -> Model:
         """Return the same model, under the name of another arm."""
@@ -88,7 +84,7 @@ class Model:
 
     def _but(self, name: str, mark: str) -> Model:
         same = self.prior, self.vectorised, self.dimensions, self.spread
-        return Model(name, self.log_likelihood, *same, mark, self.chart, self.meter)
+        return Model(name, self.log_likelihood, *same, mark, self.chart)
 
     def charted(self) -> Model:
         """Return the same model in the coordinates of a chart, if its prior needs one."""
@@ -130,11 +126,11 @@ class Model:
         prior = self._density(points, seen)
         possible = prior > -np.inf
         if possible.all():
-            return prior, self._likelihood(seen)
+            return prior, self.values_at(seen)
         # A model need not be defined where the prior forbids it.
         likelihood = np.full(len(points), -np.inf)
         if possible.any():
-            likelihood[possible] = self._likelihood(seen[possible])
+            likelihood[possible] = self.values_at(seen[possible])
         return prior, likelihood
 
     def log_prior(self, points: Floats) -> Floats:
@@ -143,7 +139,7 @@ class Model:
 
     def likelihood(self, points: Floats) -> Floats:
         """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
-        return self._likelihood(self.seen(points))
+        return self.values_at(self.seen(points))
 
     def seen(self, points: Floats) -> Floats:
         """Return points in the user's coordinates."""
@@ -176,13 +172,6 @@ class Model:
             )
         return prior
 
-    def _likelihood(self, points: Floats) -> Floats:
-        return self.values_at(points) if self.meter is None else self.meter(self, points)
-
-    def late(self) -> bool:
-        """Return whether a pilot has used up its share of the budget."""
-        return self.meter is not None and self.meter.late()
-
     def values_at(self, points: Floats) -> Floats:
         """Return the log-likelihood at points in the coordinates of the user, checked."""
         if not len(points):
@@ -200,10 +189,6 @@ class Model:
         except Exception as error:
             raise self._raised(what, error, shape_hint(error, self.dimensions)) from error
         return self._checked(raw, points, what)
-
-    def checked_values(self, raw: Any, points: Floats) -> Floats:
-        """Return values of the log-likelihood that came from elsewhere, checked."""
-        return self._checked(raw, points, "the log-likelihood")
 
     def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
         return ArmError(f"{what} raised {type(error).__name__}: {error}{hint}", arm=self.name)
@@ -271,11 +256,6 @@ def model_of(
 def pilot_stream() -> np.random.Generator:
     """Return the random numbers of a pilot: the same in every process."""
     return stream(_SEED, _PILOT, 0)
-
-
-def search_streams(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
-    """Return the random numbers of two searches, from the seed of the run."""
-    return stream(seed, _SEED, _SEARCH), stream(seed, _SEED, _SEARCH + 1)
 
 
 def _looked_at(

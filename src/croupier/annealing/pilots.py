@@ -13,22 +13,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.annealing.models import Model
-from croupier.annealing.slices import Chains, Evaluate
+from croupier.annealing.slices import Chains
 from croupier.annealing.walks import Level, autoregress
-from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
+from croupier.distributions.weights import systematic
 
-__all__ = [
-    "COST",
-    "FIRST",
-    "LEFT",
-    "TINY",
-    "Pilot",
-    "Start",
-    "covariance_root",
-    "explore",
-    "systematic",
-]
+__all__ = ["Pilot", "Start", "covariance_root", "explore"]
 
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
@@ -61,9 +51,6 @@ FREEDOM: Final = 5.0
 ENOUGH: Final = 4.0
 NARROW: Final = 5.0
 
-#: About how many evaluations a pilot takes for each of its points.
-COST: Final = 40
-
 #: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
 
@@ -75,22 +62,10 @@ TINY: Final = 1e-100
 class Pilot:
     """What a pilot found: levels up to beta = 1, each close enough to the one before.
 
-    The prior itself, at beta = 0, is not a level. `chains` are at the last level; with their
-    `weights` they count as `effective` independent points. `excess` is the relative variance of
-    the likelihood under the prior, as far as the pilot saw it.
+    The prior itself, at beta = 0, is not a level.
     """
 
     levels: tuple[Level, ...]
-    chains: Chains
-    weights: Floats
-    effective: float
-    excess: float
-
-    def betas(self, temperatures: int) -> Floats:
-        """Return a schedule with the same number of temperatures between any two levels."""
-        known = [0.0, *[level.beta for level in self.levels]]
-        u = np.arange(temperatures) * (len(known) - 1) / (temperatures - 1)
-        return np.asarray(np.interp(u, np.arange(len(known)), known))
 
 
 class Start(NamedTuple):
@@ -111,66 +86,27 @@ class Start(NamedTuple):
         points, likelihood = zip(*parts, strict=True)
         return cls(np.concatenate(points), np.concatenate(likelihood))
 
-    def on(self, model: Model) -> Start:
-        """Return these points in the coordinates of a model."""
-        return self if model.chart is None else Start(model.chart.to(self.points), self.likelihood)
 
-    def enough(self, precision: float, df: float) -> float:
-        """Return how many draws of the prior alone give the mean likelihood a relative error.
-
-        The draws must also give their sample variance `df` degrees of freedom.
-        """
-        n, top = len(self.likelihood), self.likelihood.max()
-        if top == -np.inf:
-            return np.inf
-        draws = np.exp(self.likelihood - top)
-        away = draws / draws.mean() - 1
-        squares = away * away
-        m2, m4 = float(squares.sum()), float(squares @ squares)
-        if m2 == 0:
-            return df
-        return max(m2 / (n - 1) / precision**2, float(df * n / effective_df(n, m2, m4)))
-
-
-def explore(
-    model: Model,
-    rng: np.random.Generator,
-    first: Start | None = None,
-    most: float = np.inf,
-) -> Pilot | None:
+def explore(model: Model, rng: np.random.Generator) -> Pilot | None:
     """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
 
     Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
     effective size of the sample allows. At each level the points are resampled, and then moved by
-    autoregressive moves. `first` are points that the rng has made already. `most` is about the
-    largest number of evaluations; if it is small, so is the number of points. When it is used up,
-    or when the pilot is late, the rest of the way is one step.
+    autoregressive moves.
     """
-    first = first or Start.of(model, rng)
-    size = int(max(len(first.points), min(FIRST + MORE * model.dimensions, most / COST)))
-    if size > len(first.points):
-        first = Start.joined([first, Start.of(model, rng, size - len(first.points))])
-    points, likelihood = first
+    size = FIRST + MORE * model.dimensions
+    parts = [Start.of(model, rng), Start.of(model, rng, size - FIRST)]
+    points, likelihood = Start.joined(parts)
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
-        if len(points) >= TIMES * size or model.late():
+        if len(points) >= TIMES * size:
             break
         more = Start.of(model, rng, size)
         points, likelihood = Start.joined([Start(points, likelihood), more])
     if alive < 2:
         return None
-
-    count = len(points)
-
-    def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
-        nonlocal count
-        count += len(trial)
-        return model.evaluate(trial)
-
-    moves = int(np.clip(most / (10 * size), MOVES, MOST_MOVES))
     chains = Chains(points, model.started(points), likelihood)
     beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
     rise, weights, effective = _rise(chains.likelihood, 1.0)
-    whole = effective if rise == 1 else _weighted(chains.likelihood, 1.0)[1]
     levels: list[Level] = []
     while True:
         beta = 1.0 if rise == 1 - beta else beta + rise
@@ -180,33 +116,26 @@ def explore(
             break
         kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
-        level = _settled(rng, chains, level, evaluate, moves, model)
+        level = _settled(rng, chains, level, model)
         step, freedom = level.step, level.freedom
         fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
         level = Level(beta, *fit, step, freedom)
-        last = len(levels) >= MOST or count > most or model.late()
+        last = len(levels) >= MOST
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break
         levels.append(level)
-    # The points of the prior count by their number; what is left at each level counts for more.
-    excess = max(len(points) / whole, LEFT ** -len(levels)) - 1
-    return Pilot((*levels, level), chains, weights, effective, excess)
+    return Pilot((*levels, level))
 
 
-def _settled(
-    rng: np.random.Generator,
-    chains: Chains,
-    level: Level,
-    evaluate: Evaluate,
-    most: int,
-    model: Model,
-) -> Level:
+def _settled(rng: np.random.Generator, chains: Chains, level: Level, model: Model) -> Level:
     """Move points until they no longer depend on where they were; return the level."""
+
+    def evaluate(trial: Floats, owner: Any) -> tuple[Floats, Floats]:
+        return model.evaluate(trial)
+
     gone = 0.0
-    for moves in range(most):
-        if model.late():
-            break
+    for moves in range(MOST_MOVES):
         if moves >= MOVES:
             if gone >= (FORGOTTEN if level.freedom > FREEDOM else 2 * FORGOTTEN):
                 break
@@ -242,12 +171,6 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
         low, high = (middle, high) if enough else (low, middle)
     rise = low or high
     return rise, *_weighted(likelihood, rise)
-
-
-def systematic(rng: np.random.Generator, weights: Floats, size: int) -> Any:
-    """Return rows that are kept in a systematic resampling; each weight counts."""
-    kept = np.searchsorted(np.cumsum(weights), (rng.random() + np.arange(size)) / size)
-    return np.minimum(kept, len(weights) - 1)
 
 
 def covariance_root(

@@ -350,8 +350,6 @@ class Result:
             summary["facts"] = [(str(label), str(text)) for label, text in facts]
         if "shown" in self.details:
             summary["shown"] = list(self.details["shown"])
-        if "pilot" in self.details:
-            summary["pilot"] = self.details["pilot"]
         if self.runs is not None:
             agreement = plain(self.runs.agreement)
             summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}

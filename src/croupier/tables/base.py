@@ -228,6 +228,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "mixture": "croupier.importance.mixture_kind",
     "race": "croupier.integration.race_kind",
     "probability": "croupier.rare.rare_kind",
+    "evidence": "croupier.annealing.evidence_kind",
     "continuum": "croupier.tables.continuum",
 }
 

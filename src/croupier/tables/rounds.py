@@ -283,8 +283,12 @@ class Rounds(ABC):
         looks = [(told, self.estimate(then)) for told, then in self._looks if told < rows]
         looks.append((rows, seen))
         column: Any = 0 if scalar else slice(None)
+        pairs = [
+            (then.value, then.half_width) if then.logs is None else (then.logs[0], then.logs[2])
+            for _, then in looks
+        ]
         return Curve(
             np.array([told - 1 for told, _ in looks]),
-            np.array([then.value[column] for _, then in looks]),
-            np.array([then.half_width[column] for _, then in looks]),
+            np.array([value[column] for value, _ in pairs]),
+            np.array([half[column] for _, half in pairs]),
         )

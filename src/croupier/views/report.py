@@ -24,7 +24,6 @@ from croupier.views.table_content import (
     agreements,
     content,
     line,
-    pilot_line,
     unnoticed,
 )
 from croupier.views.write_file import write_file
@@ -244,8 +243,6 @@ def _took(summary: Summary) -> Iterable[tuple[str, str]]:
         yield "cost", formats.cost(summary["cost"], unit) + where
     yield "time", formats.duration(summary["seconds"]) + ", all runs" * ("runs" in summary)
     yield from summary.get("facts", [])
-    if "pilot" in summary:
-        yield "pilot", pilot_line(summary["pilot"])
     yield "interval", KINDS.get(summary["interval_kind"], summary["interval_kind"])
     size = len(components(summary["value"]))
     clearly = "0.001" if size == 1 else f"0.001/{size}"  # the smallest of this many p-values

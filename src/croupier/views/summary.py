@@ -54,14 +54,6 @@ class RowWords(TypedDict):
     efficiency: str
 
 
-class PilotSummary(TypedDict):
-    """What a pilot took before the run; `waited` are the seconds that workers took to start."""
-
-    evaluations: int
-    seconds: float
-    waited: NotRequired[float]
-
-
 class Summary(TypedDict):
     """A run and its answer: floats for scalar draws, lists of d floats for vectors.
 
@@ -92,7 +84,6 @@ class Summary(TypedDict):
     components: NotRequired[list[str]]  # the names of the components, if they have names
     runs: NotRequired[RunsSummary]
     log: NotRequired[LogSummary]
-    pilot: NotRequired[PilotSummary]
     facts: NotRequired[list[tuple[str, str]]]  # what a kind of table has to say besides its rows
     shown: NotRequired[list[str]]  # the rows that are shown; without it all
 

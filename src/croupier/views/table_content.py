@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from croupier.views import formats
-from croupier.views.summary import ArmSummary, PilotSummary, Summary, components
+from croupier.views.summary import ArmSummary, Summary, components
 
 __all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line", "unnoticed"]
 
 MOST_ARMS = 20
 MOST_COMPONENTS = 10
 MOST_IN_A_LINE = 3
-NOTICED = 0.1  # a share of the time before a run that is worth a word
 WAYS = {
     "fixed-size": "",
     "many-looks": "valid over many looks",
@@ -156,28 +155,10 @@ def _took(summary: Summary) -> str:
     return f"{text}, {stopped if stopped == 'interrupted' else f'stopped by {stopped}'}"
 
 
-def pilot_line(pilot: PilotSummary) -> str:
-    """Return what a pilot took.
-
-    >>> pilot_line({"evaluations": 1200, "seconds": 0.5})
-    '1,200 evaluations of the likelihood in 0.5 s'
-    >>> pilot_line({"evaluations": 1200, "seconds": 3.5, "waited": 3.0})
-    '1,200 evaluations of the likelihood in 0.5 s, and 3 s until the workers had started'
-    """
-    what = formats.count(pilot["evaluations"], "evaluation")
-    waited = pilot.get("waited", 0.0)
-    line = f"{what} of the likelihood in {formats.duration(pilot['seconds'] - waited)}"
-    if waited < NOTICED * pilot["seconds"]:
-        return line
-    return f"{line}, and {formats.duration(waited)} until the workers had started"
-
-
 def _notes(summary: Summary) -> list[str]:
     """Return the lines about the agreement of the arms and about the settings."""
     notes = [f"agreement of the {who}: {p}" for who, p in agreements(summary).items()]
     notes += [f"{label}: {text}" for label, text in summary.get("facts", [])]
-    if "pilot" in summary:
-        notes.append(f"pilot: {pilot_line(summary['pilot'])}")
     if bias := unnoticed(summary):
         notes.append(bias)
     seed = f"seed {summary['seed']}"

@@ -230,9 +230,9 @@ CASES: dict[str, Case] = {
     "strata, reopened": lambda folder: reopened(stratify, folder, "strata"),
     "evidence": lambda _: evidence(),
     "evidence, tolerance": lambda _: evidence(draws=1e5, rtol=0.05),
-    "evidence, own ladder": lambda _: evidence(temperatures=[8, 32], draws=800),
+    "evidence, own ladder": lambda _: evidence(temperatures=[8, 32], draws=8000),
     "evidence, resumed": lambda folder: cut(lambda **k: evidence(**k), folder, "evidence"),
-    "evidence, slices": lambda _: evidence(kernel="slice", temperatures=10, draws=400),
+    "evidence, slices": lambda _: evidence(kernel="slice", temperatures=10, draws=8000),
     "workers": lambda _: estimate(workers=2, width=6),
     "workers, costs": lambda _: estimate(PRICED, draws=None, cost=9000, workers=2, width=4),
     "workers, resumed": lambda folder: cut(

@@ -13,7 +13,6 @@ from croupier.annealing.annealed import ais
 from croupier.annealing.gradients import Langevin
 from croupier.annealing.model_evidence import evidence
 from croupier.annealing.models import model_of
-from croupier.annealing.preparing import ladder
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -38,7 +37,10 @@ TRUTH = float((st.norm.logpdf(DATA, 0, np.hypot(1, 0.3)) + np.log(0.3 * np.sqrt(
      [st.logistic(0, 1)] * 8],
 )  # fmt: skip
 def test_chains_along_a_gradient_are_unbiased(prior: Any) -> None:
-    arms = ladder(log_likelihood, prior, kernel="langevin", gradient=gradient, temperatures=(8, 25))
+    arms = [
+        ais(log_likelihood, prior, kernel="langevin", gradient=gradient, temperatures=n)
+        for n in (8, 25)
+    ]
     other = cr.evidence(log_likelihood, prior, draws=100_000, rtol=0.02, rng=7)
     for arm in arms:
         assert isinstance(arm.kernel, Langevin)  # type: ignore[union-attr]
@@ -67,14 +69,14 @@ def test_they_are_better_than_random_walks() -> None:
     spread = {}
     for kernel in ("langevin", "random-walk"):
         given = {"gradient": gradient} if kernel == "langevin" else {}
-        (arm,) = ladder(log_likelihood, PRIOR, kernel=kernel, temperatures=20, **given)  # type: ignore[arg-type]
+        arm = ais(log_likelihood, PRIOR, kernel=kernel, temperatures=20, **given)  # type: ignore[arg-type]
         spread[kernel] = arm(np.random.default_rng(7), 3000).std()
     assert spread["langevin"] < 0.7 * spread["random-walk"]
 
 
 def test_evidence_takes_a_gradient_of_one_point() -> None:
     result = evidence(
-        lambda x: float(log_likelihood(x)), PRIOR, kernel="langevin", draws=3000, rng=7,
+        lambda x: float(log_likelihood(x)), PRIOR, draws=3000, rng=7,
         gradient=lambda x: [(DATA[i] - x[i]) / 0.09 for i in range(8)], vectorised=False,
     )  # fmt: skip
     assert abs(result.log_value - TRUTH) < 4 * result.log_stderr
@@ -97,7 +99,7 @@ def test_evidence_takes_a_gradient_of_one_point() -> None:
 def test_wrong_gradients_are_refused(change: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"kernel": "langevin", "gradient": gradient, "draws": 500, **change}
     with pytest.raises(cr.PlanError, match=message):
-        cr.evidence(log_likelihood, PRIOR, **given)
+        cr.evidence(log_likelihood, PRIOR, temperatures=8, **given)
     given.pop("draws")
     with pytest.raises(cr.PlanError, match=message):
         ais(log_likelihood, PRIOR, **given)

@@ -27,10 +27,9 @@ def warnings_of(log_likelihood: Any, prior: Any = NORMAL, **settings: Any) -> st
     return " ".join(result.warnings)
 
 
-def test_a_log_likelihood_with_the_wrong_sign_has_no_evidence_and_the_error_says_why() -> None:
-    with pytest.raises(cr.ArmError, match=r"a log beyond .*is its sign right") as caught:
-        warnings_of(lambda x: 0.5 * squares(x), draws=2000)
-    assert "the log-likelihood has the wrong sign" in " ".join(caught.value.__notes__)
+def test_a_log_likelihood_with_the_wrong_sign_has_no_evidence_and_a_warning_says_why() -> None:
+    said = warnings_of(lambda x: 0.5 * squares(x), draws=2000)
+    assert "the log-likelihood has the wrong sign" in said
 
 
 def test_the_right_sign_does_not_warn() -> None:
@@ -65,7 +64,7 @@ def test_a_likelihood_in_place_of_its_log_warns() -> None:
 )
 def test_a_likelihood_of_few_data_in_place_of_its_log_warns(likelihood: Any) -> None:
     said = warnings_of(likelihood, draws=1500)
-    assert "at all 20 points of the prior: it seems to return the likelihood itself" in said
+    assert "points of the prior: it seems to return the likelihood itself" in said
     assert "not its log" not in warnings_of(lambda x: np.log(likelihood(x)), draws=1500)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,14 +12,9 @@ import scipy.stats as st
 from scipy.special import betaln
 
 import croupier as cr
-from croupier.annealing.annealed import Annealed
-from croupier.annealing.fitted import Fitted, FittedModes
+from croupier.annealing.annealed import ais
 from croupier.annealing.models import model_of
-from croupier.annealing.opening import _EVALUATIONS, _MOST, Opening
-from croupier.annealing.pilots import Start
-from croupier.annealing.preparing import ladder
 from croupier.annealing.prior_checks import log_mass
-from croupier.annealing.rungs import LONG, Later
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -56,7 +50,7 @@ def test_gaussian_models_in_several_dimensions(d: int) -> None:
 def test_every_kernel_serves(kernel: Any) -> None:
     log_likelihood, prior, truth = gaussian_model(3)
     result = cr.evidence(
-        log_likelihood, prior, temperatures=(5, 20), kernel=kernel, draws=2000, rng=2
+        log_likelihood, prior, temperatures=(5, 20), kernel=kernel, draws=40_000, rng=2
     )
     assert list(result.arms.keys()) == ["ais-5", "ais-20"]
     assert abs(z_score(result, truth)) < 4
@@ -102,11 +96,6 @@ def test_a_likelihood_of_zero_on_part_of_the_prior(scale: float) -> None:
     assert abs(z_score(result, np.log(0.5 * scale))) < 4
 
 
-def test_a_pilot_that_sees_nothing_leaves_a_plain_ladder() -> None:
-    arms = ladder(lambda x: np.where(x[:, 0] < 1e-9, 0.0, -np.inf), st.uniform(0, 1))
-    assert [arm.__name__ for arm in arms] == ["ais-16", "ais-64", "ais-256"]
-
-
 def test_it_stops_at_a_tolerance_of_log_z() -> None:
     log_likelihood, prior, truth = gaussian_model(4)
     result = cr.evidence(log_likelihood, prior, draws=10**6, rtol=0.05, rng=7)
@@ -128,18 +117,6 @@ def test_a_budget_of_evaluations_is_kept() -> None:
     assert prices[1] > 5 * prices[0] > 5 * 3  # type: ignore[operator]
 
 
-def test_the_first_calls_do_not_use_up_a_budget_of_evaluations() -> None:
-    # 300 chains of the dearest arm would be half of it, and an arm with half of it would lead.
-    def log_likelihood(x: np.ndarray) -> Any:
-        return -50 * np.square(x - 0.3).sum(axis=1)
-
-    result = cr.evidence(log_likelihood, [st.norm(0, 1)] * 4, cost=50_000, rng=1)
-    truth = 4 * (-0.5 * np.log(101) - 0.5 * 0.09 * 100 / 101)
-    assert result.arms["fitted"].share > 0.8
-    assert result.log_stderr < 0.005
-    assert abs(z_score(result, truth)) < 4
-
-
 def correlated_model(d: int, rho: float) -> tuple[Callable[..., Any], Any]:
     precision = np.linalg.inv(0.01 * ((1 - rho) * np.eye(d) + rho))
 
@@ -148,25 +125,6 @@ def correlated_model(d: int, rho: float) -> tuple[Callable[..., Any], Any]:
         return -0.5 * ((z @ precision) * z).sum(axis=1)
 
     return log_likelihood, st.multivariate_normal(np.zeros(d), np.eye(d))
-
-
-def test_the_first_calls_are_bounded_in_evaluations_whatever_the_budget() -> None:
-    # A chain of slices takes 10 000 evaluations and more here; 400 of them outlast any patience.
-    log_likelihood, prior = correlated_model(10, 0.999)
-    arms = ladder(log_likelihood, prior, kernel="slice")
-    each = [arm.evaluations for arm in arms if not isinstance(arm, Later)]
-    assert 5000 < max(each) <= LONG
-    first = Opening().chains(arms)
-    assert isinstance(first, int)
-    assert 4 <= first < 40
-    assert first * sum(each) <= _EVALUATIONS
-    result = cr.evidence(
-        log_likelihood, prior, kernel="slice", draws=10**6, rng=1,
-        callback=lambda progress: progress.tickets >= 2,
-    )  # fmt: skip
-    assert [row.draws for row in result.arms] == [first, first]
-    easy, normal, _ = gaussian_model(3)
-    assert Opening().chains(ladder(easy, normal)) == _MOST
 
 
 @pytest.mark.parametrize("prior", [[st.norm(0, 1)] * 2, [st.uniform(-3, 6)] * 2])
@@ -182,17 +140,14 @@ def test_compiled_slices_are_compiled_once(prior: Any) -> None:
     def compiled() -> tuple[int, int]:
         return annealing_of.cache_info().misses, each_point.cache_info().misses
 
-    arms = ladder(log_likelihood, prior, kernel="slice", temperatures=(4, 12))
-    assert all(isinstance(arm, Annealed) and arm.compiled for arm in arms)
+    assert ais(log_likelihood, prior, kernel="slice", temperatures=4).compiled
     results, before = [], compiled()
     for seed in (1, 2):
         results.append(
             cr.evidence(log_likelihood, prior, kernel="slice", temperatures=(4, 12),
-                        draws=1000, rng=seed)
+                        draws=50_000, rng=seed)
         )  # fmt: skip
         assert compiled() == (before[0] + 1, before[1])
-        # Chains go in step: a first call of one chain would cost as much as one of many.
-        assert min(row.draws for row in results[-1].arms) >= 100
     one = prior[0].expect(lambda x: np.exp(-2 * (x - 1) ** 2))
     assert max(abs(z_score(result, 2 * np.log(one))) for result in results) < 4
 
@@ -225,11 +180,11 @@ def test_a_prior_that_is_not_normalised_is_refused_where_that_matters(
     sample, logpdf = prior
     wrong = (sample, lambda x: logpdf(x) + constant)
     with pytest.raises(cr.PlanError, match=r"not normalised.* about e\^") as caught:
-        cr.evidence(log_likelihood, wrong, draws=1000)
+        cr.evidence(log_likelihood, wrong, draws=2000)
     shown = float(str(caught.value).split("e^")[1].split(" ")[0])
     assert abs(shown - constant) < 0.6
-    exact = cr.evidence(log_likelihood, prior, draws=1000, rng=2)
-    annealed = cr.evidence(log_likelihood, wrong, temperatures=12, draws=1000, rng=2)
+    exact = cr.evidence(log_likelihood, prior, draws=2000, rng=2)
+    annealed = cr.evidence(log_likelihood, wrong, temperatures=12, draws=12_000, rng=2)
     error = np.hypot(exact.log_stderr, annealed.log_stderr)
     assert abs(exact.log_value - annealed.log_value) < 4 * error
 
@@ -249,73 +204,6 @@ def test_the_mass_of_a_prior_is_known_with_its_error(prior: Any) -> None:
     assert np.abs(found[:, 0] / found[:, 1]).max() < 4
 
 
-def test_the_arms_of_a_ladder_can_be_sent_to_a_worker() -> None:
-    log_likelihood, prior, _ = gaussian_model(2)
-    box = [st.uniform(-1, 5), st.expon(-1)]
-    for arm in [*ladder(log_likelihood, prior), *ladder(log_likelihood, box)]:
-        sent = pickle.loads(pickle.dumps(arm))
-        here, there = (each(np.random.default_rng(9), 50) for each in (arm, sent))
-        assert (here == there).all()
-
-
-def test_the_ladder_has_the_arms_of_which_a_pilot_expects_most_first() -> None:
-    log_likelihood, prior, truth = gaussian_model(6)
-    arms = ladder(log_likelihood, prior)
-    names = [arm.__name__ for arm in arms]
-    assert names[0] == "fitted"
-    assert any(name.startswith("ais-") for name in names)
-    assert isinstance(arms[0], Fitted)
-    for arm in arms:  # each of them is unbiased by itself
-        w = np.exp(arm(np.random.default_rng(10), 4000) - truth)
-        assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["autoregressive", "random-walk"])
-def test_arms_in_other_coordinates_are_unbiased_too(kernel: Any) -> None:
-    # Against one bound and against both, and heavy tails: truths by quadrature, each by itself.
-    prior = [st.uniform(0, 1), st.expon(), st.t(2)]
-
-    def one(x: Any, centre: float) -> Any:
-        return -0.5 * ((x - centre) / 0.3) ** 2
-
-    def log_likelihood(x: np.ndarray) -> Any:
-        return one(x[:, 0], 1.1) + one(x[:, 1], -0.2) + one(x[:, 2], 3)
-
-    truth = sum(
-        np.log(law.expect(lambda x, c=centre: np.exp(one(x, c)), lb=low, ub=high))
-        for law, centre, low, high in zip(prior, (1.1, -0.2, 3), (0, 0, 0), (1, 3, 6), strict=True)
-    )
-    arms = ladder(log_likelihood, prior, kernel=kernel)
-    assert any(isinstance(arm, Fitted | FittedModes) for arm in arms)
-    for arm in arms:
-        w = np.exp(arm(np.random.default_rng(12), 4000) - truth)
-        assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(4000)
-
-
-def test_a_fitted_law_is_safe_with_heavy_tails() -> None:
-    # The likelihood says nothing of the second coordinate, whose prior is Cauchy's.
-    prior = [st.norm(0, 1), st.cauchy(0, 1)]
-    arms = ladder(lambda x: -2 * (x[:, 0] - 1) ** 2, prior)
-    truth = -0.5 * np.log(5) - 0.4
-    fitted = next(arm for arm in arms if isinstance(arm, Fitted))
-    w = np.exp(fitted(np.random.default_rng(11), 20_000) - truth)
-    assert w.max() <= 20 * np.exp(-truth)  # likelihood/share of the prior
-    assert abs(w.mean() - 1) < 4 * w.std() / np.sqrt(20_000)
-
-
-def test_a_ladder_and_schedule_of_ones_own() -> None:
-    log_likelihood, prior, _ = gaussian_model(2)
-    arms = ladder(log_likelihood, prior, temperatures=[2, 4], schedule="linear", kernel="slice")
-    assert [arm.betas.tolist() for arm in arms if isinstance(arm, Annealed)] == [
-        [0, 1], pytest.approx([0, 1 / 3, 2 / 3, 1])
-    ]  # fmt: skip
-    own = ladder(log_likelihood, prior, temperatures=7)
-    assert isinstance(own[0], Annealed)
-    assert own[0].betas[[0, -1]].tolist() == [0, 1]
-    assert (np.diff(own[0].betas) > 0).all()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -327,12 +215,14 @@ def test_a_ladder_and_schedule_of_ones_own() -> None:
         ({"temperatures": 4, "schedule": lambda u: 0.5 * u}, "from 0 to 1"),
         ({"schedule": "linear"}, "give temperatures= too"),
         ({"schedule": lambda u: u}, "give temperatures= too"),
-        ({"schedule": "power"}, "schedule must be 'power4', 'linear', .* got 'power'"),
+        ({"temperatures": 4, "schedule": "power"}, "schedule must be 'power4', .* got 'power'"),
         ({"schedule": [0, 0.1]}, "from 0 to 1, got one from 0 to 0.1"),
         ({"temperatures": (4, 8), "schedule": [0, 0.1, 1]}, "your own betas make one arm"),
         ({"draws": None, "cost": -1}, "cost must be a finite number above 0"),
         ({"kernel": "gibbs"}, "kernel must be"),
-        ({"sweeps": 0}, "sweeps"),
+        ({"sweeps": 2}, "sweeps is for your own ladder"),
+        ({"temperatures": 4, "sweeps": 0}, "sweeps"),
+        ({"anytime": True}, "a new epoch forgets older draws"),
         ({"log": False}, "leave out log="),
         ({"prior": None}, "no prior"),
         ({"log_likelihood": 3}, "must be a function of points"),
@@ -367,7 +257,7 @@ def test_an_unknown_setting_is_named_with_the_likeliest_one(name: str, hint: str
 def test_betas_of_ones_own_say_how_many_there_are(kind: Any) -> None:
     log_likelihood, prior, truth = gaussian_model(2)
     betas = kind([0.0, 0.01, 0.1, 0.4, 1.0])
-    result = cr.evidence(log_likelihood, prior, schedule=betas, draws=3000, rng=1)
+    result = cr.evidence(log_likelihood, prior, schedule=betas, draws=15_000, rng=1)
     assert list(result.arms.keys()) == ["ais-5"]
     assert abs(z_score(result, truth)) < 4
 
@@ -393,66 +283,13 @@ def flat(points: np.ndarray) -> Any:
 
 
 def never(*args: Any, **kwargs: Any) -> Any:
-    raise AssertionError("a pilot was run")
-
-
-def test_no_pilot_is_run_where_the_prior_itself_is_precise_enough(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("croupier.annealing.preparing.explore", never)
-    result = cr.evidence(flat, st.norm(0, 1), seconds=60, rtol=0.05, rng=7)
-    assert {row.name: row.draws > 0 for row in result.arms} == {"prior": True, "piloted": False}
-    assert result.stopped == "tolerance"
-    assert len(result.history) == 1
-    assert abs(z_score(result, 0.02)) < 4
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"draws": 2000},
-        {"draws": 50, "rtol": 0.05},
-        {"seconds": 60.0, "rtol": 1e-4, "draws": 2000},
-        {"seconds": 60.0, "rtol": 0.1, "anytime": True},
-        {"cost": 5000.0, "rtol": 0.1},
-    ],
-)
-def test_without_a_tolerance_that_is_soon_reached_there_is_a_pilot(settings: Any) -> None:
-    result = cr.evidence(flat, st.norm(0, 1), rng=7, **settings)
-    assert "piloted" not in result.arms
+    raise AssertionError("the model was evaluated")
 
 
 def test_a_stored_run_goes_on_with_another_tolerance(tmp_path: Any) -> None:
     settings: dict[str, Any] = {"seconds": 60, "rng": 7, "store": tmp_path / "run.db"}
     first = cr.evidence(flat, st.norm(0, 1), rtol=0.05, **settings)
     assert cr.evidence(flat, st.norm(0, 1), rtol=0.002, **settings).draws > first.draws
-
-
-def test_a_first_look_that_was_wrong_is_made_good_by_the_pilot() -> None:
-    # The look is to promise too much: plain draws then do not reach what was asked for.
-    log_likelihood, prior, truth = gaussian_model(2)
-    plain, later = ladder(log_likelihood, prior, precision=0.5)
-    assert later.__name__ == "piloted"
-    result = cr.estimate([plain, later], draws=20_000, rtol=0.02, log=True, batch=300, rng=8)
-    assert result.arms["piloted"].draws > result.arms["prior"].draws
-    assert abs(z_score(result, truth)) < 4
-    assert isinstance(later, Later)
-    assert isinstance(later.arm, Fitted)
-    sent = pickle.loads(pickle.dumps(later))
-    here, there = (each(np.random.default_rng(9), 50) for each in (later, sent))
-    assert (here == there).all()
-
-
-def test_how_many_draws_of_the_prior_will_do() -> None:
-    model = model_of(lambda x: 0.3 * x[:, 0], st.norm(0, 1))
-    start = Start.of(model, np.random.default_rng(10), 100_000)
-    # The relative variance of exp(0.3 z) is exp(0.09) - 1.
-    assert start.enough(0.01, 1.0) == pytest.approx(np.expm1(0.09) / 1e-4, rel=0.03)
-    assert start.enough(1.0, 100.0) > 50  # for the variance itself to be known
-    one = Start(np.zeros((5, 1)), np.zeros(5))
-    assert one.enough(0.01, 100.0) == 100
-    none = Start(np.zeros((5, 1)), np.full(5, -np.inf))
-    assert none.enough(0.01, 100.0) == np.inf
 
 
 @pytest.mark.parametrize("share", [1e-4, 3e-3, 0.5, 1.0])
@@ -489,3 +326,81 @@ def test_wrong_settings_are_named_before_anything_is_evaluated() -> None:
         cr.evidence(never, st.norm(0, 1), draw=100)  # type: ignore[call-arg]
     with pytest.raises(cr.PlanError, match="no budget"):
         cr.evidence(never, st.norm(0, 1), rtol=0.1)
+
+
+# -- the search
+
+
+def test_the_same_bits_whatever_the_width_and_the_workers() -> None:
+    log_likelihood, prior, _ = gaussian_model(3)
+    one = cr.evidence(log_likelihood, prior, draws=2000, rng=3)
+    four = cr.evidence(log_likelihood, prior, draws=2000, rng=3, width=4, workers=2)
+    assert one.log_value == four.log_value
+    assert one.draws == four.draws == 2000
+
+
+@pytest.mark.parametrize("tickets", [5, 40, 120])
+def test_a_run_that_was_stopped_in_any_phase_goes_on_with_the_same_bits(
+    tmp_path: Any, tickets: int
+) -> None:
+    log_likelihood, prior, _ = gaussian_model(3)
+    settings: dict[str, Any] = {"draws": 2500, "rng": 3}
+    whole = cr.evidence(log_likelihood, prior, **settings)
+    store = tmp_path / "run.db"
+    part = cr.evidence(
+        log_likelihood, prior, store=store,
+        callback=lambda progress: progress.tickets >= tickets, **settings,
+    )  # fmt: skip
+    assert part.draws < 2500
+    assert cr.evidence(log_likelihood, prior, store=store, **settings).log_value == whole.log_value
+
+
+def test_a_gradient_takes_fewer_evaluations_in_many_dimensions() -> None:
+    data = np.linspace(-1, 1, 30)
+    log_likelihood, prior, truth = gaussian_model(30)
+    settings: dict[str, Any] = {"draws": 3000, "rng": 4}
+    plain = cr.evidence(log_likelihood, prior, **settings)
+    result = cr.evidence(log_likelihood, prior, gradient=lambda x: -4 * (x - data), **settings)
+    assert abs(z_score(result, truth)) < 4
+    assert result.details["search"]["evaluations"] <= plain.details["search"]["evaluations"]
+
+
+def test_a_narrow_mode_beside_a_broad_one_is_found() -> None:
+    # Half of the mass is in a mode with a tenth of the width.
+    def log_likelihood(x: np.ndarray) -> Any:
+        broad, narrow = (
+            -0.5 * ((x - m) ** 2).sum(axis=1) / s**2 - 2 * np.log(s) for m, s in ((-1, 1), (2, 0.1))
+        )
+        return np.logaddexp(broad, narrow) - np.log(4 * np.pi)
+
+    truth = -2 * np.log(10)
+    result = cr.evidence(log_likelihood, [st.uniform(-5, 10)] * 2, draws=20_000, rng=5)
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_an_answer_that_rests_on_nothing_has_no_error() -> None:
+    # A shell in 12 dimensions: no mixture covers it with so few evaluations.
+    def log_likelihood(x: np.ndarray) -> Any:
+        return -0.5 * ((np.linalg.norm(x, axis=1) - 3) / 0.01) ** 2
+
+    with pytest.warns(cr.CroupierWarning, match="not usable"):
+        result = cr.evidence(log_likelihood, [st.uniform(-5, 10)] * 12, draws=1000, rng=6)
+    low, high = result.log_interval  # type: ignore[misc]
+    assert low == -np.inf
+    assert high == np.inf
+
+
+def test_draws_from_the_posterior_take_no_evaluations() -> None:
+    calls = 0
+    log_likelihood, prior, _ = gaussian_model(2)
+
+    def counted(x: np.ndarray) -> Any:
+        nonlocal calls
+        calls += len(x) if x.ndim == 2 else 1
+        return log_likelihood(x)
+
+    result = cr.evidence(counted, prior, draws=4000, rng=7)
+    before = calls
+    draws = result.posterior(2000, names=["a", "b"])
+    assert calls == before
+    assert np.abs((draws.mean - 0.8 * np.array([-1, 1])) / draws.stderr).max() < 4

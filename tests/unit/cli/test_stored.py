@@ -123,13 +123,7 @@ def test_a_copy_of_a_running_store_has_all_outcomes_of_its_moment_and_goes_on(
     assert bits(cr.estimate(arms, store=copy, **settings)) == bits(whole)
 
 
-def test_a_copy_takes_the_file_of_a_pilot_along(store: Path, tmp_path: Path) -> None:
-    (tmp_path / "run.db.pilot").write_bytes(b"evaluated")
-    assert invoke("copy", store, tmp_path / "copy.db").exit_code == 0
-    assert (tmp_path / "copy.db.pilot").read_bytes() == b"evaluated"
-
-
-@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal", ".pilot"])
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
 def test_a_copy_replaces_nothing(end: str, store: Path, tmp_path: Path) -> None:
     mine = tmp_path / f"copy.db{end}"
     mine.write_text("mine")
