@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from typing import Any
@@ -44,7 +45,9 @@ def program(fault: str, *, stays: bool) -> cr.Program:
 def test_a_fault_ends_the_run_with_its_point(fault: str, stays: bool) -> None:
     with pytest.raises(cr.ArmError, match=FAULTS[fault][1]) as caught:
         cr.probability(program(fault, stays=stays), 2, draws=40, rng=7)
-    assert "at the point (1." in str(caught.value) or "at the point (2." in str(caught.value)
+    # What a program that stays has printed too much may be read with the answer of a later point.
+    late = fault == "too much" and stays
+    assert re.search(r"at the point \(" if late else r"at the point \([12]\.", str(caught.value))
     assert caught.value.ticket is not None
 
 
