@@ -74,7 +74,7 @@ def evidence_from_draws(
             `log_joint`, ``rtol=`` is the half-width of log Z.
 
     Returns:
-        An `EvidenceResult`, as `cr.evidence` does. `details["bridge"]` has the answer of the
+        An `EvidenceResult`, as `cr.evidence` does. `details["search"]["bridge"]` has that of the
         bridge.
 
     >>> import croupier as cr, scipy.stats as st
