@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from croupier.functions.function import ProgramError
 
-__all__ = ["Process", "printable"]
+__all__ = ["Process", "TooMuchError", "printable"]
 
 #: If a program fails, this many of its last lines are shown, with this many characters each.
 _LAST: Final = 5
@@ -80,8 +80,7 @@ class Process:
     def ask(self, line: str) -> None:
         """Send a line to a program that stays; what it has printed before is one too many."""
         assert self._process.stdin is not None
-        if self._has_printed():
-            raise self._failed("printed more than it was asked for")
+        self.check_quiet(0)
         try:
             self._process.stdin.write(line.encode())
         except OSError:
@@ -89,8 +88,7 @@ class Process:
 
     def feed(self, said: bytes) -> None:
         """Send the points of a call to a program that stays, which may answer meanwhile."""
-        if self._has_printed():
-            raise self._failed("printed more than it was asked for")
+        self.check_quiet(0)
         self._feed(said)
 
     def _feed(self, said: bytes) -> None:
@@ -100,10 +98,12 @@ class Process:
         )
         feeder.start()
 
-    def _has_printed(self) -> bool:
+    def check_quiet(self, seconds: float) -> None:
+        """Give a program that stays so long to print what nobody has asked for: an error."""
         if sys.platform == "win32":
-            return False  # a pipe cannot be looked into there
-        return _ready(self._process.stdout, 0) and self._process.poll() is None
+            return  # a pipe cannot be looked into there
+        if _ready(self._process.stdout, seconds) and self._process.poll() is None:
+            raise self._too_much()
 
     def read(self, enough: Callable[[bytes, int], int | None], timeout: float | None) -> bytes:
         """Read until `enough` says how many bytes are the answer, or until the output ends.
@@ -121,7 +121,7 @@ class Process:
                 self._printed.append(part)
                 if (needed := enough(part, length)) is not None:
                     if length > needed:
-                        raise self._failed("printed more than it was asked for")
+                        raise self._too_much()
                     return b"".join(parts)
         if self._late:
             raise self._failed(f"did not answer within {timeout:g} s, and was ended")
@@ -162,6 +162,10 @@ class Process:
         self._listener.join(_LAST_WORDS / 10)
         return ProgramError(f"{failed}{self._last_lines()}", failed.said)
 
+    def _too_much(self) -> TooMuchError:
+        self._listener.join(_LAST_WORDS)
+        return TooMuchError(f"printed more than it was asked for{self._last_lines()}")
+
     def _failed(self, what: str) -> ProgramError:
         self._listener.join(_LAST_WORDS)
         return ProgramError(what + self._last_lines())
@@ -185,6 +189,10 @@ class Process:
     def _too_late(self) -> None:
         self._late = True
         _kill(self._process, self._pid)
+
+
+class TooMuchError(ProgramError):
+    """A program has printed more than its answer: its answers may belong to other points."""
 
 
 class _Deadline:

@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -19,7 +20,7 @@ from croupier.errors import ArmError, PlanError
 from croupier.functions.filled_in import FilledIn
 from croupier.functions.function import ProgramError
 from croupier.functions.program_answers import Answer, Output, all_of, draws_of, more_than
-from croupier.functions.program_process import Process
+from croupier.functions.program_process import Process, TooMuchError
 
 __all__ = ["Program"]
 
@@ -273,8 +274,21 @@ class Program:
             if not self.stdin:
                 return self._once(self._process(arguments, fed=said), answer, n)
             process = self._staying(arguments)
+            began = time.monotonic()
             process.feed(said)
-            return self._answered(process, answer, n)
+            values = self._answered(process, answer, n)
+            if n > 1:
+                # A line too many gives its point the answer of another one, and the last answer
+                # comes late, by the time of one point.
+                process.check_quiet(2 * (time.monotonic() - began) / n)
+            return values
+        except TooMuchError as failed:
+            self._forget()
+            message = f"the program {self.text!r:.200} {failed}"
+            if not self.stdin:
+                raise ProgramError(message) from None
+            # Which point it was cannot be found out, and earlier answers may be wrong.
+            raise ArmError(f"{message}\nprint one line for every point", arm=self.name) from None
         except ProgramError as failed:
             self._forget()
             raise ProgramError(f"the program {self.text!r:.200} {failed}", failed.said) from None
