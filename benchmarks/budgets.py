@@ -161,12 +161,11 @@ BENCHMARKS = (
 
 
 def _deadlines() -> Table:
-    header = ["arms", "budget", "repetitions", "bias of the result", "bias of what was finished"]
+    header = ["arms", "budget", "bias of the result", "bias of what was finished"]
     rows = [
         [
             row["arms"],
             row["budget"],
-            row["runs"],
             f"{float(row['bias']):+.3f} ± {float(row['bias_se']):.3f}",
             f"{float(row['finished']):+.3f} ± {float(row['bias_se']):.3f}",
             f"{float(row['covered']):.3f}",

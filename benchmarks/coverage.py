@@ -316,13 +316,13 @@ def _fixed_table() -> Table:
 
 def _stop_table() -> Table:
     """Return the coverage and the cost of runs that stop at a tolerance, for every n*."""
-    header = ["family", "group", "interval", "runs"]
+    header = ["family", "interval", "runs"]
     for draws in ORACLES:
         header += [f"95 %, n* = {draws}", f"cost to the oracle's, n* = {draws}"]
     names = {"tolerance": "many looks", "anytime": "anytime"}
     rows = []
     for row in runner.read("stops"):
-        cells = [row["family"], row["group"], names[row["mode"]], row["runs"]]
+        cells = [row["family"], names[row["mode"]], row["runs"]]
         for draws in ORACLES:
             cells += [_covers(row, f"_{draws}"), f"{float(row[f'cost_to_oracle_{draws}']):.2f}"]
         rows.append(cells)

@@ -479,8 +479,6 @@ def _simulator_rivals() -> Table:
                 times = three(row["to croupier's"])
                 cell += f" ({times} ×)"
             lines.setdefault((arms, who, row["steps"]), {})[row["policy"]] = cell
-        if wanted := {row["policy"]: f"≥ {row['wanted']} ×" for row in some if row["wanted"]}:
-            lines[arms, "wanted of each", ""] = wanted
     body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
     return ["arms", "library", "steps", *policies], body
 
@@ -495,16 +493,14 @@ def _simulator_ahead() -> Table:
         ratios = {(row["V1"], row["extra"]): float(row["ratio"]) for row in some}
         mean = geometric_mean(ratios.values())
         shown = [f"{ratios[cell]:.3g}" if cell in ratios else "-" for cell in cells]
-        body.append([policy, *shown, f"{mean:.3g}", f"≥ {some[0]['wanted']}"])
+        body.append([policy, *shown, f"{mean:.3g}"])
     header = ["policy", *(f"{first}, {extra}" for first, extra in cells)]
-    return [*header, "geometric mean", "wanted"], body
+    return [*header, "geometric mean"], body
 
 
 _SPEED = ("µs a decision", "time to croupier's", "µs with the result")
 TABLES: dict[str, Callable[[], Table]] = {
-    "policies-speed": columns(
-        "policies-speed", "library", "version", "policy", *_SPEED, "with the result, to croupier's"
-    ),
+    "policies-speed": columns("policies-speed", "library", "policy", *_SPEED),
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,
 }
