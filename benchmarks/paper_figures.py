@@ -187,25 +187,19 @@ def _with_error(value: float, error: float) -> str:
 
 
 def losses(draws: int) -> Table:
-    """Return n MSE/V* of every contestant: from squared errors, and from the draws of the arms."""
+    """Return n MSE/V* of every contestant, from squared errors."""
     figure = figure_2()
     if figure is None or draws not in figure.study.draws:
         return [], []
     study = figure.study
-    header = ["contestant"]
-    for strike in study.strikes:
-        header += [f"{strike:g}: squared errors", "by the draws"]
+    header = ["contestant", *(f"{strike:g}" for strike in study.strikes)]
     there = {row.part: row for row in figure.rows if row.draws == draws}
     rows = []
     for name in study.contestants:
         line = [CONTESTANTS.get(name, name)]
         for strike in study.strikes:
             row = there.get((strike, name))  # type: ignore[call-overload]
-            if row is None:
-                line += ["-", "-"]
-                continue
-            implied = "-" if np.isnan(row.allocation) else f"{row.allocation:.3g}"
-            line += [f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}", implied]
+            line.append("-" if row is None else _with_error(row.ratio, row.ratio_stderr))
         rows.append(line)
     return header, rows
 

@@ -333,13 +333,12 @@ def _grown_strata() -> Table:
             "-" if row["halves"] == "nan" else f"{float(row['halves']):.3f}",
             f"{float(row['coverage']):.3f}",
             row["silent"],
-            f"{float(row['boxes']):.0f}",
             f"{100 * float(row['pilot']):.0f} %",
         ]
         for row in runner.read("grown-strata")
     ]
     header = ["function", "runs", "ratio", "claimed", "two halves per axis", "coverage",
-              "silent misses", "boxes", "pilot"]  # fmt: skip
+              "silent misses", "pilot"]  # fmt: skip
     return header, rows
 
 
