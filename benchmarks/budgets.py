@@ -161,17 +161,17 @@ BENCHMARKS = (
 
 
 def _deadlines() -> Table:
-    header = ["arms", "budget", "repetitions", "bias of the result", "bias of what was finished"]
+    header = ["arms", "budget", "bias of the result", "bias of what was finished"]
     rows = [
         [
             row["arms"],
             row["budget"],
-            row["runs"],
             f"{float(row['bias']):+.3f} ± {float(row['bias_se']):.3f}",
             f"{float(row['finished']):+.3f} ± {float(row['bias_se']):.3f}",
             f"{float(row['covered']):.3f}",
         ]
         for row in runner.read("costs-deadlines")
+        if float(row["budget"]) <= 1000  # later there is none to be seen
     ]
     return [*header, "coverage at 95 %"], rows
 

@@ -266,13 +266,11 @@ def _continuum() -> Table:
             f"{float(row['bias']):+.2f}" if row["bias"] else "-",
             f"{float(row['coverage']):.3f}",
             row["silent"] or "-",
-            f"{float(row['points']):.0f}",
         ]
         for row in runner.read("continuum")
         if ", hoo" not in row["problem"]
     ]
-    header = ["problem", "runs", "I", "worst I", "ratio", "bias", "coverage", "silent misses",
-              "points drawn"]  # fmt: skip
+    header = ["problem", "runs", "I", "worst I", "ratio", "bias", "coverage", "silent misses"]
     return header, rows
 
 

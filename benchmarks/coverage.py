@@ -315,18 +315,21 @@ def _fixed_table() -> Table:
 
 
 def _stop_table() -> Table:
-    """Return the coverage and the cost of runs that stop at a tolerance, for every n*."""
-    header = ["family", "group", "interval", "runs"]
-    for draws in ORACLES:
-        header += [f"95 %, n* = {draws}", f"cost to the oracle's, n* = {draws}"]
-    names = {"tolerance": "many looks", "anytime": "anytime"}
+    """Return the coverage and the cost of runs that stop at a tolerance, for every interval."""
+    found = {(row["family"], row["mode"]): row for row in runner.read("stops")}
+    shown = [("many looks", "tolerance", draws) for draws in ORACLES]
+    shown.append(("anytime", "anytime", ORACLES[-1]))
     rows = []
-    for row in runner.read("stops"):
-        cells = [row["family"], row["group"], names[row["mode"]], row["runs"]]
-        for draws in ORACLES:
-            cells += [_covers(row, f"_{draws}"), f"{float(row[f'cost_to_oracle_{draws}']):.2f}"]
+    for family in dict.fromkeys(family for family, _ in found):
+        cells = [family]
+        for _, mode, draws in shown:
+            row = found.get((family, mode))
+            cells += ["-", "-"] if row is None else [
+                _covers(row, f"_{draws}"), f"{float(row[f'cost_to_oracle_{draws}']):.2f}"
+            ]  # fmt: skip
         rows.append(cells)
-    return header, rows
+    header = [(f"{name}, n* = {draws}", "cost") for name, _, draws in shown]
+    return ["family", *(cell for pair in header for cell in pair)], rows
 
 
 def _guaranteed_table() -> Table:

@@ -132,25 +132,15 @@ def _cells(family: str, policy: str, show: Callable[[dict[str, str]], str]) -> l
     return [found.get(str(budget), "-") for budget in BUDGETS]
 
 
-def default(held_out: bool) -> Table:
-    """Return I of the default policy at all budgets, and the ratio at 10^4."""
-    rows = []
-    for name in _measured():
-        if FAMILIES[name].held_out is held_out:
-            share = _cells(name, DEFAULT, lambda row: f"{float(row['I']):.3f}")
-            ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))[1]
-            rows.append([name, *share, ratio])
-    return ["family", *(f"I at {b}" for b in BUDGETS), f"ratio at {BUDGETS[1]}"], rows
-
-
-def rivals() -> Table:
-    """Return I at 10^4 for every policy, and the ratio of the best arm alone."""
-    policies, rows = (DEFAULT, *RIVALS[:-1]), []
-    for name in _measured():
-        shares = [_cells(name, policy, lambda row: _short(row["I"]))[1] for policy in policies]
-        alone = _cells(name, "oracle", lambda row: f"{float(row['ratio']):.2f}")[1]
-        rows.append([name, *shares, alone])
-    return ["family", *policies, "ratio of the best arm alone"], rows
+def losses() -> Table:
+    """Return I of the default at all budgets, its ratio at 10^4, and I of the others there."""
+    others, rows = RIVALS[:-1], []
+    for name in sorted(_measured(), key=lambda name: FAMILIES[name].held_out):
+        share = _cells(name, DEFAULT, lambda row: f"{float(row['I']):.3f}")
+        ratio = _cells(name, DEFAULT, lambda row: with_error(row["ratio"], row["ratio_se"]))[1]
+        beside = [_cells(name, policy, lambda row: _short(row["I"]))[1] for policy in others]
+        rows.append([name + " (held out)" * FAMILIES[name].held_out, *share, ratio, *beside])
+    return ["family", *(f"I at {b}" for b in BUDGETS), "ratio", *others], rows
 
 
 def _short(number: str) -> str:
@@ -163,8 +153,4 @@ def _short(number: str) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:.3g}"
 
 
-TABLES: dict[str, Callable[[], Table]] = {
-    "efficiency": lambda: default(held_out=False),
-    "held-out": lambda: default(held_out=True),
-    "rivals": rivals,
-}
+TABLES: dict[str, Callable[[], Table]] = {"efficiency": losses}

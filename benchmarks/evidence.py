@@ -582,8 +582,8 @@ def replications() -> Table:
     return [*header, "rmse", "claimed", "evaluations", "cpu s"], rows
 
 
-_SPEED = ("model", "library", "version", "setting", "cpu ms a run", "rmse of log Z")
-_SPEED += ("cpu ms to 0.05", "to croupier's", "compiling s", "with compiling, to croupier's")
+_SPEED = ("model", "library", "setting", "rmse of log Z", "cpu ms to 0.05", "to croupier's")
+_SPEED += ("with compiling, to croupier's",)
 TABLES: dict[str, Callable[[], Table]] = {
     "evidence": columns("evidence", *_SPEED),
     "evidence-modes": modes,

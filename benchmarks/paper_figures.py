@@ -21,7 +21,6 @@ from croupier.policies import KLUCB, UCB1, UCBV, Thompson
 from croupier.views import formats
 from paper import Caplet, Figure1, Figure2, OptionPrice, figure2
 from paper.cir import Exact
-from paper.fig1_study import Cell
 from paper.fig2_contest import problem
 from paper.fig2_picture import NAMES as CONTESTANTS
 from paper.picture import NAMES
@@ -29,9 +28,8 @@ from paper.study import DEFAULT, PAPER
 
 FOLDER = runner.FOLDER.parent / "paper"
 
-#: The shapes of Figure 1, and the folder of its logarithmic grid.
+#: The shapes of Figure 1.
 SHAPES = ("scaled-bernoulli", "truncated-normal", "uniform")
-LOG = "log-grid"
 
 STRIKES = (0.06, 0.07, 0.08)
 DRAWS = 10_000
@@ -125,10 +123,10 @@ BENCHMARKS = (
 # -- tables
 
 
-def figure_1(shape: str, part: str = "") -> Figure1 | None:
+def figure_1(shape: str) -> Figure1 | None:
     """Return what was measured with arms of a shape, None if it was not measured yet."""
     try:
-        return Figure1.read(FOLDER / part, shape)
+        return Figure1.read(FOLDER, shape)
     except StoreError:
         return None
 
@@ -155,28 +153,6 @@ def wins() -> Table:
     return [*header, "the default beats all four", "CPU time"], rows
 
 
-def log_default() -> Table:
-    """Return the regret of the default to that of the best of the four, on the logarithmic grid.
-
-    There is a row for each extra variance, the largest on top as in the picture.
-    """
-    figure = figure_1("scaled-bernoulli", LOG)
-    if figure is None:
-        return [], []
-    tiles, study = figure.tiles, figure.study
-    rows = [
-        [
-            f"**{extra:g}**",
-            *(
-                f"{tiles[cell].default_ratio:.3f}" if (cell := Cell(v1, extra)) in tiles else ""
-                for v1 in study.variances
-            ),
-        ]
-        for extra in reversed(study.extras)
-    ]
-    return ["extra \\ V1", *(f"{v1:g}" for v1 in study.variances)], rows
-
-
 def figure_2(part: str = "") -> Figure2 | None:
     """Return the figure of the documentation, None if it was not measured yet.
 
@@ -190,20 +166,19 @@ def figure_2(part: str = "") -> Figure2 | None:
 
 def longer() -> Table:
     """Return the loss of the paper's contestants up to 10^6 draws, from squared errors."""
-    figure, marks = figure_2("long"), (100_000, 316_228, 1_000_000)
+    figure = figure_2("long")
     if figure is None:
         return [], []
-    found = {(row.strike, row.contestant, row.draws): row for row in figure.rows}
+    found = {(row.strike, row.draws, row.contestant): row for row in figure.rows}
+    columns = [(strike, n) for strike in figure.study.strikes for n in (100_000, 1_000_000)]
     lines = []
-    for strike in figure.study.strikes:
-        for name in figure.study.contestants:
-            own = [found.get((strike, name, draws)) for draws in marks]
-            kept = [row for row in own if row is not None]
-            if len(kept) < len(marks) or np.isnan(kept[0].ratio):
-                continue
+    for name in figure.study.contestants:
+        own = [found.get((*column, name)) for column in columns]
+        kept = [row for row in own if row is not None and not np.isnan(row.ratio)]
+        if len(kept) == len(columns):
             cells = [_with_error(row.ratio, row.ratio_stderr) for row in kept]
-            lines.append([f"{strike:g}", CONTESTANTS.get(name, name), *cells])
-    return ["strike", "contestant", *(f"{draws:,}" for draws in marks)], lines
+            lines.append([CONTESTANTS.get(name, name), *cells])
+    return ["contestant", *(f"{strike:g}: {n:,} draws" for strike, n in columns)], lines
 
 
 def _with_error(value: float, error: float) -> str:
@@ -212,32 +187,25 @@ def _with_error(value: float, error: float) -> str:
 
 
 def losses(draws: int) -> Table:
-    """Return n MSE/V* of every contestant: from squared errors, and from the draws of the arms."""
+    """Return n MSE/V* of every contestant, from squared errors."""
     figure = figure_2()
     if figure is None or draws not in figure.study.draws:
         return [], []
     study = figure.study
-    header = ["contestant"]
-    for strike in study.strikes:
-        header += [f"{strike:g}: squared errors", "by the draws"]
+    header = ["contestant", *(f"{strike:g}" for strike in study.strikes)]
     there = {row.part: row for row in figure.rows if row.draws == draws}
     rows = []
     for name in study.contestants:
         line = [CONTESTANTS.get(name, name)]
         for strike in study.strikes:
             row = there.get((strike, name))  # type: ignore[call-overload]
-            if row is None:
-                line += ["-", "-"]
-                continue
-            implied = "-" if np.isnan(row.allocation) else f"{row.allocation:.3g}"
-            line += [f"{row.ratio:.3g} ± {row.ratio_stderr:.2g}", implied]
+            line.append("-" if row is None else _with_error(row.ratio, row.ratio_stderr))
         rows.append(line)
     return header, rows
 
 
 TABLES: dict[str, Callable[[], Table]] = {
     "fig1-wins": wins,
-    "fig1-log-default": log_default,
     "fig2-longer": longer,
     "fig2-losses": lambda: losses(10_000),
 }

@@ -468,7 +468,7 @@ def _simulator_rivals() -> Table:
     """Return nanoseconds per step of every library, also divided by croupier's time."""
     rows = [row for row in runner.read("simulator-rivals") if row["steps"] != str(SHORT)]
     policies = list(dict.fromkeys(row["policy"] for row in rows))
-    lines: dict[tuple[str, str, str], dict[str, str]] = {}
+    lines: dict[tuple[str, str], dict[str, str]] = {}
     for arms in dict.fromkeys(row["arms"] for row in rows):
         some = [row for row in rows if row["arms"] == arms]
         for row in some:
@@ -478,33 +478,25 @@ def _simulator_rivals() -> Table:
             else:
                 times = three(row["to croupier's"])
                 cell += f" ({times} ×)"
-            lines.setdefault((arms, who, row["steps"]), {})[row["policy"]] = cell
-        if wanted := {row["policy"]: f"≥ {row['wanted']} ×" for row in some if row["wanted"]}:
-            lines[arms, "wanted of each", ""] = wanted
+            lines.setdefault((arms, who), {})[row["policy"]] = cell
     body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
-    return ["arms", "library", "steps", *policies], body
+    return ["arms", "library", *policies], body
 
 
 def _simulator_ahead() -> Table:
-    """Return how many times as fast skipping ahead is, in every cell, and the geometric means."""
+    """Return how many times as fast skipping ahead is: the least, the geometric mean, the most."""
     rows = runner.read("simulator-ahead")
-    cells = list(dict.fromkeys((row["V1"], row["extra"]) for row in rows))
     body = []
     for policy in dict.fromkeys(row["policy"] for row in rows):
-        some = [row for row in rows if row["policy"] == policy]
-        ratios = {(row["V1"], row["extra"]): float(row["ratio"]) for row in some}
-        mean = geometric_mean(ratios.values())
-        shown = [f"{ratios[cell]:.3g}" if cell in ratios else "-" for cell in cells]
-        body.append([policy, *shown, f"{mean:.3g}", f"≥ {some[0]['wanted']}"])
-    header = ["policy", *(f"{first}, {extra}" for first, extra in cells)]
-    return [*header, "geometric mean", "wanted"], body
+        ratios = [float(row["ratio"]) for row in rows if row["policy"] == policy]
+        shown = (min(ratios), geometric_mean(ratios), max(ratios))
+        body.append([policy, *(f"{ratio:.3g}" for ratio in shown)])
+    return ["policy", "least", "geometric mean", "most"], body
 
 
 _SPEED = ("µs a decision", "time to croupier's", "µs with the result")
 TABLES: dict[str, Callable[[], Table]] = {
-    "policies-speed": columns(
-        "policies-speed", "library", "version", "policy", *_SPEED, "with the result, to croupier's"
-    ),
+    "policies-speed": columns("policies-speed", "library", "policy", *_SPEED),
     "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,
 }

@@ -511,6 +511,6 @@ BENCHMARKS = (
     runner.Benchmark("programs", ("case",), _programs, program_rows),
 )
 TABLES: dict[str, Callable[[], Table]] = {
-    name: columns(name, "what", "measured", "wanted")
+    name: columns(name, "what", "measured")
     for name in ("overhead", "parallel", "store", "programs")
 }

@@ -81,10 +81,16 @@ def gallery_index() -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Let links between the repository's files lead to the pages of the site."""
+    """Let links between the repository's files lead to the pages of the site.
+
+    In a table, no line ends within a number and its error.
+    """
     uri = page.file.src_uri
     if uri.startswith(BEHIND):
         page.meta.setdefault("search", {"boost": 0.25})
+    markdown = re.sub(
+        r"^\|.*\|$", lambda row: row[0].replace(" ± ", "\N{NBSP}±\N{NBSP}"), markdown, flags=re.M
+    )
     return markdown if uri.startswith("gallery/") else moved(markdown, uri)
 
 

@@ -23,9 +23,10 @@ WANTED = {
     "Greeks": "howto/greeks.html",
     "expected shortfall": "howto/shortfall.html",
     "a prior for evidence": "evidence.html",
-    "Gumbel load": "rare.html",
-    "Dask": "scale.html",
+    "a limit state with a Gumbel load": "rare.html",
+    "how to run on Dask": "scale.html",
     "what a warning means": "warnings.html",
+    "arms disagree": "warnings.html",
 }
 
 pytestmark = [
