@@ -131,7 +131,8 @@ def correlated_model(d: int, rho: float) -> tuple[Callable[..., Any], Any]:
 def test_compiled_slices_are_compiled_once(prior: Any) -> None:
     from numba import njit
 
-    from croupier.annealing.compiled_slices import annealing_of, each_point
+    from croupier.annealing.compiled_slices import annealing_of
+    from croupier.functions.compiled import each_point
 
     @njit
     def log_likelihood(x: Any) -> Any:
@@ -267,7 +268,7 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_arm_and_value(value: f
     def log_likelihood(x: np.ndarray) -> Any:
         return np.where(x[:, 0] > 4.5, value, -(x[:, 0] ** 2))
 
-    message = rf"^arm 'ais-2', ticket \d+: the log-likelihood is {value}"
+    message = rf"^arm 'ais-2', ticket \d+: log_likelihood is {value}"
     with pytest.raises(cr.ArmError, match=message) as caught:
         cr.evidence(log_likelihood, st.norm(0, 1), temperatures=2, schedule="linear",
                     kernel="slice", draws=10**6, rng=1)  # fmt: skip
