@@ -13,6 +13,7 @@ from croupier.data.draws import Floats
 from croupier.distributions.normal import log_standard_normal
 from croupier.errors import ArmError, PlanError
 from croupier.functions.function import LOG_LIKELIHOOD, Function, Role, Takes
+from croupier.functions.programs import Program
 from croupier.functions.read_function import enough_points, read_function
 from croupier.seeds import stream
 from croupier.spaces.axes import Axes
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 PriorLike: TypeAlias = Any
-LogLikelihood: TypeAlias = Callable[[Any], Any]
+LogLikelihood: TypeAlias = Callable[[Any], Any] | Program
 
 #: The seed of the points that show how a model is called: the same in every process.
 _SEED: Final = 0x7370

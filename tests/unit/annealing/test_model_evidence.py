@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -405,3 +406,24 @@ def test_draws_from_the_posterior_take_no_evaluations() -> None:
     draws = result.posterior(2000, names=["a", "b"])
     assert calls == before
     assert np.abs((draws.mean - 0.8 * np.array([-1, 1])) / draws.stderr).max() < 4
+
+
+def test_a_program_is_a_log_likelihood() -> None:
+    code = """import sys
+for line in sys.stdin:
+    x, y = map(float, line.split())
+    print(-2 * (x - 1) ** 2 - 2 * y**2)"""
+    program = cr.Program([sys.executable, "-S", "-c", code], timeout=60)
+    prior = [st.norm(0, 1)] * 2
+    result = cr.evidence(program, prior, draws=1500, rng=7)
+    function = cr.evidence(
+        lambda x: -2 * (x[:, 0] - 1) ** 2 - 2 * x[:, 1] ** 2, prior, draws=1500, rng=7
+    )
+    assert result.log_value == pytest.approx(function.log_value, abs=1e-12)
+    truth = np.log(np.pi / 2) + st.norm.logpdf([1, 0], 0, 1.25**0.5).sum()
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_a_program_that_prints_no_numbers_is_refused_before_the_run() -> None:
+    with pytest.raises(cr.PlanError, match="the program"):
+        cr.evidence(cr.Program(["echo", "no"], timeout=60), st.norm(0, 1), draws=100)
