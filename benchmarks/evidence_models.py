@@ -6,6 +6,7 @@ four claimed errors, and not usable if it says that nothing is known about its e
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 import warnings
@@ -53,9 +54,11 @@ def measured(name: str, budget: int, seed: int) -> dict[str, Any]:
 
 
 def _wanted(full: bool) -> Iterator[tuple[str, int, int]]:
-    for budget in (3000, 10_000, 100_000) if full else (3000,):
+    for seed, budget in itertools.product(
+        range(3 if full else 1), (3000, 10_000, 100_000) if full else (3000,)
+    ):
         for problems in SETS.values():
-            yield from ((name, budget, 0) for name in problems if full or name in QUICK)
+            yield from ((name, budget, seed) for name in problems if full or name in QUICK)
 
 
 BENCHMARKS = (
