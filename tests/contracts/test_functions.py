@@ -33,10 +33,22 @@ def weighted(f: Any) -> Any:
     return cr.estimate([arm], draws=64, rng=7).value
 
 
+def evident(f: Any) -> Any:
+    return cr.evidence(f, SQUARE, draws=300, rng=7).log_value
+
+
+def annealed(f: Any) -> Any:
+    arm = cr.annealing.ais(f, SQUARE, temperatures=3)
+    return cr.estimate([arm], draws=16, rng=7, log=True).log_value
+
+
 DOORS: Final[dict[str, Callable[..., Any]]] = {
     "integrate": integrated, "probability": failing, "stratify": stratified, "importance": weighted,
+    "evidence": evident, "ais": annealed,
 }  # fmt: skip
-NAME: Final = {"probability": "g"}
+NAME: Final = {
+    "probability": "g", "evidence": "log_likelihood", "ais": "log_likelihood"
+}  # fmt: skip
 
 
 def many(x: Any) -> Any:

@@ -16,15 +16,17 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from croupier.annealing.gradients import Langevin, Slope, slope_of
-from croupier.annealing.models import Model, model_of, pilot_stream
+from croupier.annealing.models import LogLikelihood, Model, PriorLike, model_of, pilot_stream
 from croupier.annealing.pilots import Start, explore
-from croupier.annealing.priors import NormalPrior, Pair, PriorLike, UniformPrior
 from croupier.annealing.slices import Chains, Evaluate, Slice, widths_of
-from croupier.annealing.vectorised import LogLikelihood, is_compiled
 from croupier.annealing.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
+from croupier.functions.compiled import is_compiled
+from croupier.spaces.axes import Axes
+from croupier.spaces.given import Sampled
+from croupier.spaces.vectors import NormalVector
 
 __all__ = ["Annealed", "Kernel", "ais", "betas_of", "compilable", "slope_for"]
 
@@ -129,20 +131,18 @@ class Annealed:
 
         model, slices = self.model, self.kernel
         assert isinstance(slices, Slice)
-        density: Any
-        if isinstance(prior := model.prior, NormalPrior):
-            density, law = "normal", (prior.mean, prior.spread)
-        elif isinstance(prior, UniformPrior):
-            density, law = "uniform", (prior.low, prior.high)
-        else:
-            assert isinstance(prior, Pair)
-            density, law = prior.logpdf_function, (slices.width, slices.width)
+        space, density = model.space, _density_of(model)
+        numbers = slices.width, slices.width
+        if isinstance(space, NormalVector):
+            numbers = space.mean, space.root
+        elif isinstance(space, Axes) and space.box is not None:
+            numbers = space.box
         points = np.ascontiguousarray(model.start(rng, size))
-        weights, evaluations, bad = annealing_of(model.log_likelihood, density)(
-            rng, points, self.betas, slices.width, slices.limit, self.sweeps, *law
+        weights, evaluations, bad = annealing_of(model.function.function, density)(
+            rng, points, self.betas, slices.width, slices.limit, self.sweeps, *numbers
         )
         if bad[1]:
-            what = "the prior's log-density" if bad[1] == 1 else "the log-likelihood"
+            what = "the prior's log-density" if bad[1] == 1 else "log_likelihood"
             raise ArmError(
                 f"{what} is {bad[0]} at some point; it must be finite, or -inf where the point is "
                 "impossible",
@@ -173,12 +173,13 @@ def ais(
 
     Args:
         log_likelihood: A function of points (chains, d) that returns (chains,), or of one point
-            (d,) that returns a number; -inf where the data are impossible. If numba has compiled
-            it for one point, whole chains run in compiled code (`kernel="slice"`, and a normal,
-            a uniform or a compiled prior).
-        prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
-            frozen has its standard parameters: `st.norm` is N(0, 1).
+            (d,) that returns a number; -inf where the data are impossible. Or a `cr.Program`. If
+            numba has compiled it for one point, whole chains run in compiled code
+            (`kernel="slice"`, and a normal, a uniform or a compiled prior).
+        prior: A frozen distribution of scipy.stats, bounds (low, high), a list of these (one per
+            coordinate), a pair of functions (sample(rng, size), logpdf(points)), or any other form
+            that `over=` of `integrate` takes. Without a density, chains move in the standard normal
+            numbers behind the prior.
         temperatures: The number of betas, including 0 and 1: 2 is plain sampling of the prior.
         schedule: "power4", beta_j = (j/(n-1))^4, "linear", a function of the n numbers j/(n-1), or
             the betas themselves.
@@ -216,7 +217,7 @@ def ais(
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
     with suppress(ArmError):  # the first call of the arm will report the error
         model = model.marked(*Start.of(model, pilot_stream(), 3))
-    widths = 2 * model.spread if width is None else widths_of(width, model.dimensions)
+    widths = 2 * model.scale if width is None else widths_of(width, model.dimensions)
     if width is not None and kernel != "slice":
         raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")
     if spread is not None and (kernel == "slice" or callable(kernel)):
@@ -237,7 +238,7 @@ def ais(
         if not callable(spread):
             moves.at(1.0, model.dimensions)
     else:
-        model = model if kernel == "langevin" else model.charted()
+        model = model if kernel == "langevin" else model.in_normals()
         pilot = explore(model, pilot_stream())
         if pilot is None:
             raise PlanError(
@@ -270,12 +271,21 @@ def slope_for(kernel: Any, gradient: Any, model: Model) -> Slope | None:
 
 def compilable(model: Model) -> bool:
     """Return whether whole chains of slices can run in compiled code."""
-    if model.vectorised or not is_compiled(model.log_likelihood):
-        return False
-    prior = model.prior
-    return isinstance(prior, NormalPrior | UniformPrior) or (
-        isinstance(prior, Pair) and prior.by_point
-    )
+    one = model.function.takes == "one" and is_compiled(model.function.function)
+    return one and not model.normal and _density_of(model) is not None
+
+
+def _density_of(model: Model) -> Any:
+    """Return the density of a prior for compiled code: a name, a function, or None."""
+    space = model.space
+    if isinstance(space, NormalVector):
+        return "normal" if space.root.ndim == 1 else None
+    if isinstance(space, Axes):
+        return "uniform" if space.box is not None else None
+    if isinstance(space, Sampled) and space.log_density.takes == "one":
+        function = space.log_density.function
+        return function if is_compiled(function) else None
+    return None
 
 
 @dataclass(frozen=True)

@@ -13,21 +13,7 @@ import numpy as np
 
 from croupier.simulator.compiling import inlined as compiled
 
-__all__ = ["annealing_of", "each_point"]
-
-
-@lru_cache(maxsize=64)
-def each_point(function: Any) -> Any:
-    """Return a function of points (m, d) from a function of one point (d,)."""
-
-    @compiled
-    def loop(points):  # type: ignore[no-untyped-def]
-        values = np.empty(len(points))
-        for i in range(len(points)):
-            values[i] = function(points[i])
-        return values
-
-    return loop
+__all__ = ["annealing_of"]
 
 
 @lru_cache(maxsize=64)

@@ -6,29 +6,18 @@ have a scale. A prior that is known by a sample and a density only is scaled by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
-from croupier.annealing.models import Model
-from croupier.annealing.priors import (
-    Correlated,
-    Frozen,
-    Independent,
-    NormalPrior,
-    Prior,
-    UniformPrior,
-    bounds_of,
-)
+from croupier.annealing.models import Model, placed
 from croupier.data.draws import Floats
 from croupier.distributions.normal import log_standard_normal
-from croupier.errors import PlanError
 from croupier.seeds import stream
-from croupier.spaces.axes import Axes, Bounds, axis_of
+from croupier.spaces.axes import Axes, Axis, Bounds
 from croupier.spaces.base import Space
-from croupier.spaces.vectors import NormalVector
 
 __all__ = ["Coordinates", "coordinates_of"]
 
@@ -36,9 +25,6 @@ __all__ = ["Coordinates", "coordinates_of"]
 _POINTS: Final = 500
 _SEED: Final = 0x7370
 _SCALE: Final = 3
-
-#: The normal distribution has 6e-300 beyond this, and a double has nothing beyond 38.
-_FARTHEST: Final = 37.0
 
 
 class Coordinates(Protocol):
@@ -74,9 +60,7 @@ class Normals:
 
     def place(self, z: Floats) -> Floats:
         """Return the points of normal numbers."""
-        if not isinstance(self.space, NormalVector):  # quantiles of 0 and 1 may be infinite
-            z = np.clip(z, -_FARTHEST, _FARTHEST)
-        return np.asarray(self.space.from_normal(z), float)
+        return placed(self.space, z)
 
     def log_prior(self, z: Floats) -> Floats:
         """Return -|z|^2/2 - (d/2) log(2 pi)."""
@@ -124,31 +108,16 @@ def coordinates_of(
     model: Model, prior_gradient: Callable[[Floats], Floats] | None = None
 ) -> Coordinates:
     """Return the coordinates of a model's prior; its gradient matters if it has no quantiles."""
-    if (space := _space_of(model.prior)) is not None:
-        low, high = bounds_of(model.prior, space.from_normal(np.zeros((1, space.dimension))))
-        return Normals(space, tuple(np.isfinite(high - low).tolist()))
+    space = model.space
+    if "normal" not in space.lacks:
+        axes = space.axes if isinstance(space, Axes) else ()
+        return Normals(space, tuple(map(_bounded, axes)) or (False,) * space.dimension)
     points = model.start(stream(_SEED, _SCALE, 0), _POINTS)
     return Scaled(model, np.median(points, axis=0), model.spread, prior_gradient)
 
 
-def _space_of(prior: Prior) -> Space | None:
-    """Return the space of a prior that has quantiles, None for any other."""
-    if isinstance(prior, NormalPrior):
-        return NormalVector(prior.mean, prior.spread)
-    if isinstance(prior, Correlated):
-        return NormalVector(prior.mean, prior.root)
-    if isinstance(prior, UniformPrior):
-        ends = zip(prior.low.tolist(), prior.high.tolist(), strict=True)
-        return Axes(tuple(Bounds(low, high) for low, high in ends))
-    parts: Sequence[Any] = ()
-    if isinstance(prior, Independent):
-        parts = [each.distribution for each in prior.coordinates]
-    elif isinstance(prior, Frozen):
-        parts = [prior.distribution]
-    if not parts or not all(hasattr(each, "ppf") or hasattr(each, "icdf") for each in parts):
-        return None
-    try:
-        axes = Axes(tuple(axis_of(each, "the prior", "") for each in parts))
-    except PlanError:
-        return None
-    return None if "normal" in axes.lacks or "density" in axes.lacks else axes
+def _bounded(axis: Axis) -> bool:
+    if isinstance(axis, Bounds):
+        return True
+    support = getattr(axis.distribution, "support", None)
+    return support is not None and bool(np.isfinite(support()).all())

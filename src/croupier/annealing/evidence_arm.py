@@ -43,7 +43,7 @@ class Evaluating:
         possible = log_prior > -np.inf
         if possible.any():  # a model need not be defined where the prior forbids it
             x = self.coordinates.place(z[possible])
-            log_likelihood[possible] = self.model.likelihood(x)
+            log_likelihood[possible] = self.model.function(x)
         weights = np.full(size, -np.inf)
         if source is not None:
             weights = log_prior + log_likelihood - source.log_density(z, log_prior)

@@ -10,11 +10,12 @@ from croupier.annealing.coordinates import coordinates_of
 from croupier.annealing.evidence_arm import Evaluating
 from croupier.annealing.evidence_table import PHASES, EvidenceTable, loss
 from croupier.annealing.models import Model
-from croupier.annealing.priors import NormalPrior
 from croupier.arms.base import Arm
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
+from croupier.functions.function import LOG_LIKELIHOOD, Function
 from croupier.results.rows import RowMeaning
+from croupier.spaces.read_space import read_space
 from croupier.tables.base import Example, Kind
 
 __all__ = ["KIND"]
@@ -25,8 +26,8 @@ def _bowl(x: Floats) -> Floats:
 
 
 def _example() -> Example:
-    prior = NormalPrior(np.zeros(2), np.ones(2))
-    model = Model("evidence", _bowl, prior, True, 2, np.ones(2))
+    function = Function(_bowl, "all", LOG_LIKELIHOOD)
+    model = Model("evidence", function, read_space(2), np.ones(2))
     arm = Evaluating(model, coordinates_of(model))
     plan = Plan(
         PHASES, 7, table="evidence", log=True,

@@ -15,11 +15,12 @@ import numpy as np
 
 from croupier.adapters.base import coordinate_names
 from croupier.annealing.evidence_result import EvidenceResult
-from croupier.annealing.vectorised import LogLikelihood, is_vectorised
+from croupier.annealing.models import LogLikelihood, log_density, takes_of
 from croupier.data.draws import Floats
 from croupier.distributions.fit import fit
 from croupier.distributions.mixture import Mixture
 from croupier.errors import PlanError
+from croupier.functions.function import GRADIENT, LOG_LIKELIHOOD, Function
 from croupier.running.settings import Options
 
 __all__ = ["Chains", "evidence_from_draws", "read_chains"]
@@ -36,6 +37,9 @@ _FITTED_DF: Final = 5.0
 _DRAWN_DF: Final = 8.0
 _MOST_COMPONENTS: Final = 32
 _FEWEST: Final = 20
+
+
+_LOG_JOINT: Final = LOG_LIKELIHOOD._replace(name="log_joint")
 
 
 class Chains(NamedTuple):
@@ -101,13 +105,14 @@ def evidence_from_draws(
     free = ends.to_free(given.points.reshape(-1, d)).reshape(m, n, d)
     first, second = free[:, : n // 2].reshape(-1, d), free[:, n // 2 :].reshape(-1, d)
     around = settings_of(**settings)
-    if vectorised is None:
-        few = given.points[0, : 3 if d != 3 else 4]
-        vectorised = is_vectorised(log_joint, few, "log_joint")
+    some = given.points[0, :: max(1, n // 20)]
+    function = log_density(log_joint, some, _LOG_JOINT, takes_of(vectorised))
     centre, root = first.mean(axis=0), _root(first)
     reference = st.multivariate_normal(centre, _WIDER**2 * root @ root.T)
-    rest = _Rest(log_joint, vectorised, ends, reference)
-    slope = None if gradient is None else _RestSlope(gradient, vectorised, ends, rest)
+    rest = _Rest(function, ends, reference)
+    slope = None
+    if gradient is not None:
+        slope = _RestSlope(Function(gradient, function.takes, GRADIENT, (d,)), ends, rest)
     budget = around.budget
     most = min([_HELD_SHARE * each for each in (budget.draws, budget.cost) if each] or [_MOST_HELD])
     held = second[_evenly(len(second), int(min(most, _MOST_HELD)))]
@@ -252,15 +257,13 @@ class _Ends:
 class _Rest:
     """The log joint density in free coordinates, less the reference that the search begins at."""
 
-    log_joint: Any
-    vectorised: bool
+    log_joint: Function
     ends: _Ends
     reference: Any
 
     def __call__(self, z: Floats) -> Floats:
         x, log_slope, _ = self.ends._mapped(z)
-        raw = self.log_joint(x) if self.vectorised else [self.log_joint(point) for point in x]
-        value = np.asarray(raw, float).reshape(len(z)) + log_slope.sum(axis=1)
+        value = self.log_joint(x) + log_slope.sum(axis=1)
         return np.asarray(value - np.reshape(self.reference.logpdf(z), len(z)))
 
 
@@ -268,14 +271,12 @@ class _Rest:
 class _RestSlope:
     """The gradient of the same."""
 
-    gradient: Any
-    vectorised: bool
+    gradient: Function
     ends: _Ends
     rest: _Rest
 
     def __call__(self, z: Floats) -> Floats:
         x, log_slope, bend = self.ends._mapped(z)
-        raw = self.gradient(x) if self.vectorised else [self.gradient(point) for point in x]
-        slope = np.asarray(raw, float).reshape(z.shape) * np.exp(log_slope) + bend
+        slope = self.gradient(x) * np.exp(log_slope) + bend
         reference = self.rest.reference
         return np.asarray(slope + np.linalg.solve(reference.cov, (z - reference.mean).T).T)

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
 from croupier.annealing.models import Model
-from croupier.annealing.priors import Correlated, NormalPrior, UniformPrior
 from croupier.annealing.slices import Chains, Evaluate
-from croupier.annealing.vectorised import tried
 from croupier.annealing.walks import Level, accept, level_at
 from croupier.data.draws import Floats
-from croupier.errors import ArmError, PlanError
+from croupier.distributions.normal import full
+from croupier.errors import PlanError
+from croupier.functions.function import GRADIENT, Function
+from croupier.functions.read_function import enough_points, read_function
+from croupier.spaces.axes import Axes
+from croupier.spaces.vectors import NormalVector
 
 __all__ = ["Langevin", "Slope", "slope_of"]
 
@@ -31,16 +34,27 @@ _DIFFERENCE: Final = 1e-4
 _OFF: Final = 0.02
 
 
+def _anything(values: Floats) -> Any:
+    return np.ones(values.shape, bool)
+
+
+#: A gradient may be NaN where the likelihood is 0: a step is 0 there.
+_ROLE: Final = GRADIENT._replace(allowed=_anything)
+
+
 @dataclass(frozen=True, eq=False)
 class Slope:
-    """The gradients of log prior and log likelihood, (chains, d), in the user's coordinates."""
+    """The gradients of log prior and log likelihood, (chains, d)."""
 
     model: Model
-    gradient: Callable[[Any], Any]
-    by_point: bool
+    gradient: Function
 
     def __call__(self, points: Floats, beta: float) -> Floats:
         """Return the gradient of log prior + beta log likelihood; 0 where there is none."""
+        if self.model.normal:
+            given = self.of_likelihood(self.model.users(points))
+            total = beta * self.model.space.pulled_back(points, given[:, None])[:, 0] - points
+            return np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
         total = np.zeros(points.shape)
         inside = np.flatnonzero(self.model.log_prior(points) > -np.inf)
         if inside.size:
@@ -49,36 +63,19 @@ class Slope:
         return np.nan_to_num(total, nan=0.0, posinf=0.0, neginf=0.0)
 
     def of_likelihood(self, points: Floats) -> Floats:
-        """Return what the user's function says, checked."""
-        try:
-            if self.by_point:
-                raw: Any = np.array([self.gradient(point) for point in points.copy()], dtype=float)
-            else:
-                raw = np.asarray(self.gradient(points.copy()), dtype=float)
-        except Exception as error:
-            said = f"the gradient raised {type(error).__name__}: {error}"
-            raise ArmError(said, arm=self.model.name) from error
-        if raw.shape != points.shape:
-            raise ArmError(
-                f"the gradient has shape {raw.shape} at points of shape {points.shape}; expected "
-                "the same shape",
-                arm=self.model.name,
-                value=raw,
-            )
-        return np.asarray(raw)
+        """Return the gradient of the log-likelihood at points in the user's coordinates."""
+        return self.gradient(points)
 
     def of_prior(self, points: Floats) -> Floats:
         """Return the gradient of the prior, by differences where no formula is known.
 
         A move is exact with any drift, so an approximate one does no harm.
         """
-        prior = self.model.prior
-        if isinstance(prior, NormalPrior):
-            return np.asarray((prior.mean - points) / prior.spread**2)
-        if isinstance(prior, Correlated):
-            covariance = prior.root @ prior.root.T
-            return np.asarray(np.linalg.solve(covariance, (prior.mean - points).T).T, dtype=float)
-        if isinstance(prior, UniformPrior):
+        space = self.model.space
+        if isinstance(space, NormalVector):
+            inverse = np.asarray(np.linalg.inv(full(space.root, len(space.mean))), float)
+            return np.asarray(-space.to_normal(points) @ inverse)
+        if isinstance(space, Axes) and space.box is not None:
             return np.zeros(points.shape)
         return differences(self.model.log_prior, points, _DIFFERENCE * self.model.spread)
 
@@ -120,19 +117,14 @@ def slope_of(model: Model, gradient: Any, points: Floats) -> Slope:
         raise PlanError("kernel='langevin' needs gradient=, the gradient of log_likelihood")
     if not callable(gradient):
         raise PlanError(f"gradient must be a function of points, got {gradient!r}")
-    d = model.dimensions
-    few = points[: 3 if d != 3 else 4]  # not to be confused with the number of coordinates
-    together, _ = tried(gradient, few)
-    alone, trouble = tried(gradient, few[0])
-    by_point = alone is not None and alone.shape == (d,)
-    if together is not None and together.shape == few.shape:
-        by_point = by_point and not np.allclose(alone, together[0], rtol=1e-6, equal_nan=True)
-    elif not by_point:
-        said = (
-            f"raised {type(trouble).__name__}: {trouble}" if alone is None else "has other shapes"
+    few = model.users(points)[: enough_points(model.dimensions)]
+    found = read_function(gradient, [few], _ROLE)
+    if (found.shape or (1,)) != few.shape[1:]:
+        raise PlanError(
+            f"gradient must return (chains, {few.shape[1]}) at points (chains, {few.shape[1]}): it "
+            f"returned {found.shape or 'one number'} for each"
         )
-        raise PlanError(f"gradient must return (chains, {d}) at points (chains, {d}): it {said}")
-    slope = Slope(model, gradient, by_point)
+    slope = Slope(model, replace(found, shape=few.shape[1:]))
     _check(slope, few)
     return slope
 
@@ -142,7 +134,7 @@ def _check(slope: Slope, points: Floats) -> None:
     spread = slope.model.spread
     given = slope.of_likelihood(points) * spread
     with np.errstate(all="ignore"):
-        seen = differences(slope.model.likelihood, points, _DIFFERENCE * spread) * spread
+        seen = differences(slope.model.function, points, _DIFFERENCE * spread) * spread
     size = np.abs(seen).max(axis=1, keepdims=True) + np.abs(given).max(axis=1, keepdims=True)
     off = np.abs(given - seen) > _OFF * size + 1e-6
     if (off & np.isfinite(seen)).any():

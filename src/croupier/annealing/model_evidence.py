@@ -26,11 +26,8 @@ from croupier.annealing.evidence_result import EvidenceResult
 from croupier.annealing.evidence_rounds import Start
 from croupier.annealing.evidence_table import PHASES, EvidenceTable
 from croupier.annealing.gradients import slope_of
-from croupier.annealing.models import Model, model_of
-from croupier.annealing.prior_checks import check_law, check_mass, check_proper
-from croupier.annealing.prior_transforms import OnCube, from_cube
-from croupier.annealing.priors import Frozen, Pair, PriorLike, is_scipys
-from croupier.annealing.vectorised import LogLikelihood
+from croupier.annealing.models import LogLikelihood, Model, PriorLike, model_of
+from croupier.annealing.prior_checks import check_distribution, check_mass, check_proper
 from croupier.arms.base import Arm, as_arms
 from croupier.checks import count_of
 from croupier.data.draws import Floats
@@ -41,6 +38,7 @@ from croupier.running.estimate import Dealing, deal
 from croupier.running.loop import conduct
 from croupier.running.settings import ArmOptions, Budget, RunSettings, split_options
 from croupier.seeds import stream
+from croupier.spaces.given import Sampled
 
 __all__ = ["Start", "evidence", "searched"]
 
@@ -81,11 +79,11 @@ def evidence(
 
     Args:
         log_likelihood: A function of points (n, d) that returns (n,), or of one point (d,) that
-            returns a number; -inf where the data are impossible. Or a model that has its own
-            prior: of PyMC, of BridgeStan, or `adapters.numpyro(model, data)`.
-        prior: A frozen distribution of scipy.stats, a list of them (one per coordinate), or a
-            pair of functions (sample(rng, size), logpdf(points)). A distribution that is not
-            frozen has its standard parameters: `st.norm` is N(0, 1).
+            returns a number; -inf where the data are impossible. Or a `cr.Program`. Or a model that
+            has its own prior: of PyMC, of BridgeStan, or `adapters.numpyro(model, data)`.
+        prior: A frozen distribution of scipy.stats, bounds (low, high), a list of these (one per
+            coordinate), a pair of functions (sample(rng, size), logpdf(points)), or any other form
+            that `over=` of `integrate` takes.
         prior_transform: Instead of `prior`: a function from the unit cube to the parameters, of
             one point (d,) or of many (n, d), as nested samplers take it.
         dimensions: The number of coordinates of that cube.
@@ -130,8 +128,11 @@ def evidence(
         gradient = getattr(log_likelihood, "gradient", None)
     if own.pop("log", True) is not True:
         raise PlanError("evidence always works in logs: leave out log=")
+    form: dict[str, Any] = {"vectorised": vectorised}
     if prior_transform is not None:
-        log_likelihood, prior = from_cube(log_likelihood, prior, prior_transform, dimensions)
+        _check_transform(prior, prior_transform, dimensions)
+        prior = prior_transform, None
+        form |= {"argument": "prior_transform", "dimension": dimensions}
     elif dimensions is not None:
         raise PlanError("dimensions is for prior_transform=: a prior knows its own number")
     ladder = {
@@ -140,17 +141,31 @@ def evidence(
     }  # fmt: skip
     given = {name: value for name, value in ladder.items() if value is not None}
     if temperatures is not None or schedule is not None:
-        _check_prior(model_of(log_likelihood, prior, vectorised=vectorised, name="evidence"))
+        model = model_of(log_likelihood, prior, **form)
+        _check_prior(model)
         options = {**given, "gradient": gradient, "vectorised": vectorised}
-        return _of_ladder(log_likelihood, prior, around, own, options)
+        return _of_ladder(log_likelihood, model.space, around, own, options)
     _refuse(given, own, around)
-    return _searched(_looked_at(log_likelihood, prior, vectorised), gradient, around)
+    return _searched(_looked_at(log_likelihood, prior, **form), gradient, around)
+
+
+def _check_transform(prior: PriorLike, transform: Any, dimensions: int | None) -> None:
+    if prior is not None:
+        raise PlanError("prior and prior_transform are two priors: give one of them")
+    if not callable(transform):
+        raise PlanError(
+            f"prior_transform must be a function of points, got {transform!r}; give distributions "
+            "as prior="
+        )
+    if dimensions is None:
+        raise PlanError("prior_transform needs dimensions=, the number of coordinates of the cube")
+    count_of("dimensions", dimensions)
 
 
 def _of_model(model: ModelObject, around: RunSettings) -> EvidenceResult:
     """Play the table of a model of another library."""
-    prior = Pair(model.sample, model.log_prior)
-    looked_at = _looked_at(model.log_likelihood, prior, True, proper=True)
+    prior = model.sample, model.log_prior
+    looked_at = _looked_at(model.log_likelihood, prior, vectorised=True, proper=True)
     return _searched(
         looked_at,
         model.gradient,
@@ -176,7 +191,7 @@ def searched(
     `start` is what is known of its posterior, in the coordinates of the search. `parameters` takes
     points to those that the user sees.
     """
-    model = _looked_at(log_likelihood, prior, True)
+    model = _looked_at(log_likelihood, prior, vectorised=True)
     return _searched(model, gradient, around, start, tuple(names), parameters)
 
 
@@ -204,40 +219,32 @@ def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> 
 
 
 def _check_prior(model: Model) -> np.random.Generator | None:
-    """Refuse a prior of the user's own that is improper, or whose sample has another density.
+    """Refuse two functions that are improper, or a sample with another density.
 
-    Returns the random numbers for further checks; None for scipy's, which need none.
+    Returns the random numbers for further checks; None for other priors, which need none.
     """
-    own = isinstance(model.prior, Pair) or (
-        isinstance(model.prior, Frozen) and not is_scipys(model.prior.distribution)
-    )
-    if not own:
+    if not isinstance(model.space, Sampled):
         return None
     rng = stream(_SEED, _CHECKS, 1)
     check_proper(model, rng)
-    check_law(model, rng)
+    check_distribution(model, rng)
     return rng
 
 
 def _looked_at(
-    log_likelihood: LogLikelihood,
-    prior: PriorLike,
-    vectorised: bool | None,
-    *,
-    proper: bool = False,
+    log_likelihood: LogLikelihood, prior: PriorLike, *, proper: bool = False, **form: Any
 ) -> Model:
     """Return a model that was checked at a few points, which do not count as draws.
 
-    The density of a prior that is known to be `proper` is not checked, and scipy's are.
+    The density of a prior that is known to be `proper` is not checked.
     """
-    model = model_of(log_likelihood, prior, vectorised=vectorised, name="evidence")
+    model = model_of(log_likelihood, prior, name="evidence", **form)
     if not proper:
         rng = _check_prior(model)
         if rng is not None:
-            check_mass(model.charted(), rng)
+            check_mass(model, rng)
     points = model.start(stream(_SEED, _CHECKS, 0), _MARKED)
-    likelihood = model.likelihood(points)
-    return model.marked(points, likelihood)
+    return model.marked(model.users(points), model.likelihood(points))
 
 
 def _searched(
@@ -278,7 +285,7 @@ def _searched(
         combine=_KIND,
     )
     result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, staff))
-    place = partial(_parameters, model, coordinates.place, parameters)
+    place = partial(_parameters, coordinates.place, parameters)
     return replace(result, place=place, names=names, named=named)
 
 
@@ -294,16 +301,11 @@ def _plain_start(start: Start | None) -> dict[str, Any]:
 
 
 def _parameters(
-    model: Model,
-    place: Callable[[Floats], Floats],
-    seen: Callable[[Floats], Any] | None,
-    points: Floats,
+    place: Callable[[Floats], Floats], parameters: Callable[[Floats], Any] | None, points: Floats
 ) -> Floats:
     """Return points as the user's parameters."""
-    x, function = place(points), model.log_likelihood
-    if seen is not None:
-        return np.asarray(seen(x))
-    return np.array(function.parameters(x) if isinstance(function, OnCube) else x)
+    x = place(points)
+    return x if parameters is None else np.asarray(parameters(x))
 
 
 def _in_evaluations(budget: Budget) -> Budget:

@@ -1,77 +1,99 @@
-"""A model to anneal: a prior that can be sampled and evaluated, and a log-likelihood.
-
-Both are converted here, once, to their batch form: from arrays (chains, d) to arrays (chains,).
-"""
+"""A model to anneal: a log-likelihood, and a prior that is a space of `spaces/`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from croupier.annealing.priors import (
-    OURS,
-    WAY_OUT,
-    Correlated,
-    NormalPrior,
-    Pair,
-    Prior,
-    PriorLike,
-    as_prior,
-    bounds_of,
-    each_point,
-)
-from croupier.annealing.transforms import Chart, chart_of
-from croupier.annealing.vectorised import (
-    NO_NUMBERS,
-    LogLikelihood,
-    is_compiled,
-    is_vectorised,
-    one_number,
-    shape_hint,
-    tried,
-)
 from croupier.data.draws import Floats
+from croupier.distributions.normal import log_standard_normal
 from croupier.errors import ArmError, PlanError
+from croupier.functions.function import LOG_LIKELIHOOD, Function, Role, Takes
+from croupier.functions.programs import Program
+from croupier.functions.read_function import enough_points, read_function
 from croupier.seeds import stream
+from croupier.spaces.axes import Axes
+from croupier.spaces.base import Space
+from croupier.spaces.given import Sampled
+from croupier.spaces.read_space import read_space
+from croupier.spaces.vectors import NormalVector, simplified
 
-__all__ = ["Model", "model_of", "pilot_stream"]
+__all__ = [
+    "IMPROPER",
+    "LogLikelihood",
+    "Model",
+    "PriorLike",
+    "log_density",
+    "model_of",
+    "pilot_stream",
+    "placed",
+    "takes_of",
+]
 
-#: The seed for the first look at a model, before anything is drawn: the same in every process.
+PriorLike: TypeAlias = Any
+LogLikelihood: TypeAlias = Callable[[Any], Any] | Program
+
+#: The seed of the points that show how a model is called: the same in every process.
 _SEED: Final = 0x7370
 
-#: The purposes of its streams: a look at the prior, a pilot.
+#: The purposes of its streams: points of the prior, a pilot.
 _LOOK: Final = 0
 _PILOT: Final = 1
 
-#: The number of points of a prior that are looked at.
+#: Points of the prior that show its spread, and whether it has a density.
 _POINTS: Final = 200
+
+#: The normal distribution has 6e-300 beyond this, and a double has nothing beyond 38.
+_FARTHEST: Final = 37.0
+
+#: The distance from the median to the upper quartile of a normal distribution.
+_QUARTILE: Final = 0.6744897501960817
+
+#: What is said of a prior whose density has no finite integral.
+IMPROPER: Final = (
+    "the prior is improper: {}. Its integral is infinite, so the evidence is not defined: any "
+    "constant factor of the prior is a factor of Z. Give a proper prior, for example a wide normal "
+    "distribution, and see how log Z depends on its width"
+)
+
+#: The way out if prior and likelihood are known only together.
+_JOINT: Final = (
+    "give a distribution q that covers the posterior as prior=, and log_joint(x) - q.logpdf(x) as "
+    "log_likelihood; or cr.evidence_from_draws(log_joint, chains)"
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A prior and a log-likelihood, checked at every evaluation; `name` is the name of the arm.
+    """A prior and a log-likelihood; `name` is the name of the arm.
 
     `spread` is the spread of the prior in each coordinate: the distance between its quartiles in
     standard deviations of a normal distribution, which is robust to heavy tails. `mark` differs
-    between models, so that a stored run does not continue with another model. With a `chart`,
-    points and densities are in its coordinates, and only the user's functions see the others.
+    between models, so that a stored run does not continue with another model. A model that is
+    `normal` moves in the standard normal numbers behind its prior: there are neither bounds nor
+    heavy tails, and only the user's functions see the user's coordinates.
     """
 
     name: str
-    log_likelihood: LogLikelihood
-    prior: Prior
-    vectorised: bool
-    dimensions: int
+    function: Function
+    space: Space
     spread: Floats
     mark: str = ""
-    chart: Chart | None = None
+    normal: bool = False
 
-    def named(self, name: str) -> Model:
-        """Return the same model, under the name of another arm."""
-        return self._but(name, self.mark)
+    @property
+    def dimensions(self) -> int:
+        """The number of coordinates of a point."""
+        return self.space.dimension
+
+    @property
+    def scale(self) -> Floats:
+        """The spread of the prior in the coordinates of the model."""
+        return np.ones(self.dimensions) if self.normal else self.spread
 
     def marked(self, points: Floats, likelihood: Floats) -> Model:
         """Return the same model with a mark, from its values at some points of the prior.
@@ -80,90 +102,55 @@ class Model:
         """
         with np.errstate(over="ignore"):
             some = np.concatenate((likelihood[:3], points[:3].ravel())).astype("<f4")
-        return self._but(self.name, blake2b(some.tobytes(), digest_size=6).hexdigest())
+        return replace(self, mark=blake2b(some.tobytes(), digest_size=6).hexdigest())
 
-    def _but(self, name: str, mark: str) -> Model:
-        same = self.prior, self.vectorised, self.dimensions, self.spread
-        return Model(name, self.log_likelihood, *same, mark, self.chart)
-
-    def charted(self) -> Model:
-        """Return the same model in the coordinates of a chart, if its prior needs one."""
-        if isinstance(self.prior, NormalPrior | Correlated):
+    def in_normals(self) -> Model:
+        """Return the same model in normal numbers, if its prior has a map from them."""
+        if isinstance(self.space, NormalVector) or "normal" in self.space.lacks:
             return self
-        points = self.start(stream(_SEED, _LOOK, 0), _POINTS)
-        chart = chart_of(points, self.spread, *bounds_of(self.prior, points))
-        if chart is None:
-            return self
-        return replace(self, chart=chart, spread=_spread_of(chart.to(points)))
+        return replace(self, normal=True)
 
     def start(self, rng: np.random.Generator, size: int) -> Floats:
         """Return points from the prior, (size, d)."""
-        points = self._sample(rng, size)
-        return points if self.chart is None else self.chart.to(points)
-
-    def _sample(self, rng: np.random.Generator, size: int) -> Floats:
-        if isinstance(self.prior, OURS):
-            return self.prior.sample(rng, size)
-        try:
-            points = np.asarray(self.prior.sample(rng, size), dtype=float)
-        except Exception as error:
-            raise self._raised("the prior's sample", error) from error
-        if points.shape == (size,) and self.dimensions == 1:
-            points = points.reshape(size, 1)
-        if points.shape != (size, self.dimensions) or not np.isfinite(points).all():
-            fits = points.shape == (size, self.dimensions)
-            wrong = "points that are not finite" if fits else f"shape {points.shape}"
+        if self.normal:
+            return rng.standard_normal((size, self.dimensions))
+        points = self.space.sample(rng, size)
+        if not (finite := np.isfinite(points)).all():
+            row, *_ = np.argwhere(~finite)[0]
             raise ArmError(
-                f"the prior's sample has {wrong}; expected ({size}, {self.dimensions}), finite",
-                arm=self.name,
-                value=points,
+                f"the prior's sample is not finite: {points[row]}", arm=self.name, value=points
             )
         return points
 
     def evaluate(self, points: Floats) -> tuple[Floats, Floats]:
         """Return log-prior and log-likelihood; where the first is -inf, so is the second."""
-        seen = self.seen(points)
-        prior = self._density(points, seen)
+        prior = self.log_prior(points)
         possible = prior > -np.inf
         if possible.all():
-            return prior, self.values_at(seen)
+            return prior, self.likelihood(points)
         # A model need not be defined where the prior forbids it.
         likelihood = np.full(len(points), -np.inf)
         if possible.any():
-            likelihood[possible] = self.values_at(seen[possible])
+            likelihood[possible] = self.likelihood(points[possible])
         return prior, likelihood
 
     def log_prior(self, points: Floats) -> Floats:
-        """Return the prior's log-density, checked."""
-        return self._density(points, self.seen(points))
+        """Return the prior's log-density."""
+        return log_standard_normal(points) if self.normal else self.space.logpdf(points)
 
     def likelihood(self, points: Floats) -> Floats:
         """Return the log-likelihood, checked: finite, or -inf where the model is impossible."""
-        return self.values_at(self.seen(points))
+        return self.function(self.users(points))
 
-    def seen(self, points: Floats) -> Floats:
+    def users(self, points: Floats) -> Floats:
         """Return points in the user's coordinates."""
-        return points if self.chart is None else self.chart.back(points)
-
-    def _density(self, points: Floats, seen: Floats) -> Floats:
-        ours = isinstance(self.prior, OURS)
-        density = self.prior.logpdf(seen) if ours else self._asked(seen)
-        return density if self.chart is None else density + self.chart.log_slope(points)
-
-    def _asked(self, points: Floats) -> Floats:
-        what = "the prior's log-density"
-        # Here and below, a copy: a function that writes to its points must not move the chains.
-        try:
-            raw = self.prior.logpdf(points.copy())
-        except Exception as error:
-            raise self._raised(what, error) from error
-        return self._checked(raw, points, what)
+        return placed(self.space, points) if self.normal else points
 
     def started(self, points: Floats) -> Floats:
         """Return the prior's log-density at points that it drew, where it cannot be -inf."""
         prior = self.log_prior(points)
         if not (prior > -np.inf).all():
-            at = self.seen(points)[np.flatnonzero(prior == -np.inf)[0]]
+            at = points[np.flatnonzero(prior == -np.inf)[0]]
             raise ArmError(
                 f"the prior's log-density is -inf at {at}, a point of the prior's own "
                 "sample: sample and logpdf must belong to the same distribution",
@@ -172,59 +159,12 @@ class Model:
             )
         return prior
 
-    def values_at(self, points: Floats) -> Floats:
-        """Return the log-likelihood at points in the coordinates of the user, checked."""
-        if not len(points):
-            return np.empty(0)  # a function may not know what to do with no points
-        what = "the log-likelihood"
-        try:
-            if self.vectorised:
-                raw = self.log_likelihood(points.copy())
-            elif is_compiled(self.log_likelihood):
-                raw = each_point(self.log_likelihood, points)
-            else:
-                raw = [one_number(self.log_likelihood(point)) for point in points.copy()]
-        except ArmError:
-            raise  # a transform of the prior has failed
-        except Exception as error:
-            raise self._raised(what, error, shape_hint(error, self.dimensions)) from error
-        return self._checked(raw, points, what)
 
-    def _raised(self, what: str, error: Exception, hint: str = "") -> ArmError:
-        return ArmError(f"{what} raised {type(error).__name__}: {error}{hint}", arm=self.name)
-
-    def _checked(self, raw: Any, points: Floats, what: str) -> Floats:
-        values = np.asarray(raw)
-        if values.dtype == object and any(each is None for each in values.flat):
-            raise ArmError(f"{what} {NO_NUMBERS}", arm=self.name)
-        if values.shape != (len(points),):
-            # With one coordinate a function may keep the axis; at one point scipy drops it.
-            if values.size == len(points) and (len(points) == 1 or self.dimensions == 1):
-                values = values.reshape(len(points))
-            else:
-                raise ArmError(
-                    f"{what} has shape {values.shape} at points of shape {points.shape}; "
-                    f"expected {(len(points),)}, one number for each",
-                    arm=self.name,
-                    value=raw,
-                )
-        if values.dtype != np.float64:
-            try:
-                values = values.astype(float, casting="same_kind")
-            except (TypeError, ValueError):
-                raise ArmError(
-                    f"{what} is not a number: {raw!r}", arm=self.name, value=raw
-                ) from None
-        if not (values < np.inf).all():
-            at = int(np.flatnonzero(~(values < np.inf))[0])
-            hint = "; is its sign right?" if values[at] == np.inf else ""
-            raise ArmError(
-                f"{what} is {values[at]} at {points[at]}; it must be finite, or -inf where the "
-                f"point is impossible{hint}",
-                arm=self.name,
-                value=float(values[at]),
-            )
-        return values
+def placed(space: Space, z: Floats) -> Floats:
+    """Return the points of normal numbers; quantiles of 0 and 1 may be infinite."""
+    if not isinstance(space, NormalVector):
+        z = np.clip(z, -_FARTHEST, _FARTHEST)
+    return np.asarray(space.from_normal(z), float)
 
 
 def model_of(
@@ -233,24 +173,45 @@ def model_of(
     *,
     vectorised: bool | None = None,
     name: str = "ais",
+    argument: str = "prior",
+    dimension: int | None = None,
 ) -> Model:
-    """Return a model, after a look at a few points of the prior from a separate stream."""
-    if not callable(log_likelihood):
-        raise PlanError(f"log_likelihood must be a function of points, got {log_likelihood!r}")
+    """Return a model, after calls at a few points of the prior from a separate stream."""
+    takes = takes_of(vectorised)
+    space = _prior_of(prior, argument, dimension)
+    rng = stream(_SEED, _LOOK, 0)
+    with np.errstate(invalid="ignore"):  # bounds may be infinite
+        points = space.sample(rng, _POINTS)
+    _check_finite(points, argument)
+    if isinstance(space, Sampled):
+        _check_density(points)
+    function = log_density(log_likelihood, points, LOG_LIKELIHOOD, takes)
+    model = Model(name, function, space, _spread_of(space, points), normal="density" in space.lacks)
+    if isinstance(space, Sampled):
+        try:
+            model.started(points)
+        except ArmError as error:
+            raise PlanError(f"the prior cannot be evaluated: {error}") from error
+    return model
+
+
+def log_density(given: Any, points: Floats, role: Role, takes: Takes | None = None) -> Function:
+    """Return a log-density of the user, with its way of being called: one number per point."""
+    n = enough_points(points.shape[1])
+    sets = [points[k * n : (k + 1) * n] for k in range(max(1, min(4, len(points) // n)))]
+    found = read_function(given, sets, role, takes=takes)
+    if found.shape:
+        raise PlanError(
+            f"{role.name} returns {found.shape[0]} numbers at a point: return one number"
+        )
+    return found
+
+
+def takes_of(vectorised: bool | None) -> Takes | None:
+    """Return how `vectorised` says that a function takes its points, None if it does not."""
     if vectorised not in (None, True, False):
         raise PlanError(f"vectorised must be True, False or None, got {vectorised!r}")
-    batched = as_prior(prior)
-    rng = stream(_SEED, _LOOK, 0)
-    if isinstance(batched, OURS) and np.isfinite(batched.mean + batched.spread).all():
-        model = Model(name, log_likelihood, batched, True, len(batched.mean), batched.spread)
-        points = batched.sample(rng, 4)  # our own priors need no look
-    else:
-        model, points = _looked_at(name, log_likelihood, batched, rng)
-    if vectorised is None:
-        # A number that cannot be confused with the number of coordinates.
-        few = points[: 3 if model.dimensions != 3 else 4]
-        vectorised = is_vectorised(log_likelihood, few, name)
-    return model if vectorised else replace(model, vectorised=False)
+    return None if vectorised is None else "all" if vectorised else "one"
 
 
 def pilot_stream() -> np.random.Generator:
@@ -258,46 +219,53 @@ def pilot_stream() -> np.random.Generator:
     return stream(_SEED, _PILOT, 0)
 
 
-def _looked_at(
-    name: str, log_likelihood: LogLikelihood, prior: Prior, rng: np.random.Generator
-) -> tuple[Model, Floats]:
-    """Return the model of a prior, after a look at some of its points, and these points."""
-    points = _trial(prior, rng, _POINTS)
-    if isinstance(prior, Pair) and is_compiled(prior.logpdf_function):
-        density, _ = tried(prior.logpdf_function, points[0])
-        prior = replace(prior, by_point=density is not None and density.ndim == 0)
-    ranked = np.sort(points, axis=0)
+def _prior_of(prior: PriorLike, argument: str, dimension: int | None) -> Space:
+    """Return the space of a prior; it needs a sample, and a density or normal numbers."""
+    if prior is None:
+        raise PlanError(
+            "no prior: give distributions, (sample(rng, size), logpdf(points)), or "
+            "prior_transform= with dimensions=, a function of the unit cube. If you only have a "
+            f"joint log-density, {_JOINT}"
+        )
+    if callable(prior) and not hasattr(prior, "logpdf") and not hasattr(prior, "rvs"):
+        raise PlanError(
+            f"the prior is a function, {prior!r}, which cannot be sampled: give distributions, or "
+            f"(sample(rng, size), logpdf(points)); if you only have a joint log-density, {_JOINT}"
+        )
+    if isinstance(prior, str) and prior.lower() in ("flat", "improper", "jeffreys"):
+        raise PlanError(IMPROPER.format(f"{prior!r}"))
+    space = simplified(read_space(prior, argument=argument, dimension=dimension))
+    for need in ("sample", *(("density",) if "normal" in space.lacks else ())):
+        if need in space.lacks:
+            raise PlanError(f"{argument}= cannot be used here: {space.lacks[need]}")
+    return space
+
+
+def _check_finite(points: Floats, argument: str) -> None:
+    if not (finite := np.isfinite(points)).all():
+        at = np.argwhere(~finite)[0]
+        raise PlanError(
+            f"the sample of {argument}= is not finite: {points[tuple(at)]} in coordinate {at[1]}; "
+            "check the parameters of that distribution: a scale must be above 0, and a prior "
+            "without bounds is improper"
+        )
+
+
+def _check_density(points: Floats) -> None:
+    """Refuse points that have no density: fixed or discrete coordinates, or a simplex."""
+    ranked, d, total = np.sort(points, axis=0), points.shape[1], points.sum(axis=1)
     if (fixed := np.flatnonzero(ranked[0] == ranked[-1])).size:
         raise PlanError(
             f"coordinate {fixed[0]} of the prior is always {ranked[0, fixed[0]]:g}, so it has no "
             "density: leave it out of the prior, and put the number into log_likelihood"
         )
-    _check_ties(ranked)
-    _check_simplex(points)
-    model = Model(name, log_likelihood, prior, True, points.shape[1], _spread_of(points))
-    try:
-        model.log_prior(points[:3])
-        model.started(points)
-    except ArmError as error:
-        raise PlanError(f"the prior cannot be evaluated: {error}; {WAY_OUT}") from error
-    return model, points
-
-
-def _check_ties(ranked: Floats) -> None:
-    """Refuse a coordinate with few values: a density has no ties."""
     different = 1 + np.count_nonzero(np.diff(ranked, axis=0), axis=0)
-    if (few := np.flatnonzero(different < len(ranked) / 2)).size:
+    if (few := np.flatnonzero(different < len(ranked) / 2)).size:  # a density has no ties
         raise PlanError(
             f"coordinate {few[0]} of the prior has only {different[few[0]]} different values in "
-            f"{len(ranked)} points, so it is discrete and has no density: add up the evidence "
-            "given each of its values, times their probabilities; or give prior_transform=, which "
-            "may return whole numbers"
+            f"{len(ranked)} points, so it is discrete and has no density: give a distribution of "
+            "scipy.stats, or prior_transform=, which may return whole numbers"
         )
-
-
-def _check_simplex(points: Floats) -> None:
-    """Refuse points whose coordinates always have the same sum."""
-    d, total = points.shape[1], points.sum(axis=1)
     if d > 1 and np.ptp(total) <= 1e-9 * np.ptp(points, axis=0).max():
         raise PlanError(
             f"the {d} coordinates of the prior always sum to {total[0]:g}, so it has no density in "
@@ -306,34 +274,15 @@ def _check_simplex(points: Floats) -> None:
         )
 
 
-def _spread_of(points: Floats) -> Floats:
-    ranked, n = np.sort(points, axis=0), len(points)
-    spread = np.asarray((ranked[3 * n // 4] - ranked[n // 4]) / 1.349)
-    if not (spread > 0).all():
-        spread = np.where(spread > 0, spread, np.maximum(points.std(axis=0), 1e-300))
-    return spread
-
-
-def _trial(prior: Prior, rng: np.random.Generator, size: int) -> Floats:
-    try:
-        points = np.asarray(prior.sample(rng, size), dtype=float)
-    except PlanError:
-        raise
-    except Exception as error:
-        raise PlanError(
-            f"the prior cannot be sampled, it raised {type(error).__name__}: {error}; {WAY_OUT}"
-        ) from error
-    if points.shape == (size,):
-        points = points.reshape(size, 1)
-    if points.ndim != 2 or len(points) != size or not points.shape[1]:
-        raise PlanError(
-            f"the prior cannot be sampled: {size} points came with shape {points.shape}, not "
-            f"({size}, d); {WAY_OUT}"
-        )
-    if not (finite := np.isfinite(points)).all():
-        at = np.argwhere(~finite)[0]
-        raise PlanError(
-            f"the prior's sample is not finite: {points[tuple(at)]} in coordinate {at[1]}; check "
-            "the parameters of that distribution (a scale must be above 0)"
-        )
-    return points
+def _spread_of(space: Space, points: Floats) -> Floats:
+    """Return the distance of the quartiles, of the prior itself or of points of it."""
+    if isinstance(space, NormalVector):
+        root = space.root
+        return np.asarray(np.abs(root) if root.ndim == 1 else np.linalg.norm(root, axis=1))
+    if isinstance(space, Axes) and "normal" not in space.lacks:
+        ends = np.repeat([[-_QUARTILE], [_QUARTILE]], space.dimension, axis=1)
+        lower, upper = space.from_normal(ends)
+    else:
+        lower, upper = np.quantile(points.reshape(len(points), -1), [0.25, 0.75], axis=0)
+    spread = np.asarray((upper - lower) / (2 * _QUARTILE))
+    return np.where(spread > 0, spread, np.maximum(np.abs(points).std(axis=0), 1e-300))

@@ -42,7 +42,8 @@ MOST_MOVES: Final = 25
 #: The share of moves that the steps aim at.
 ACCEPTED: Final = 0.5
 
-#: Degrees of freedom of the moves in a chart, and of moves where normal ones are seldom accepted.
+#: Degrees of freedom of the moves in normal numbers behind a prior, and of moves where normal ones
+#: are seldom accepted.
 FREEDOM: Final = 5.0
 
 #: With at least the first number of points for each dimension, a covariance is shrunk by no more
@@ -105,12 +106,12 @@ def explore(model: Model, rng: np.random.Generator) -> Pilot | None:
     if alive < 2:
         return None
     chains = Chains(points, model.started(points), likelihood)
-    beta, step, freedom = 0.0, 1.0, np.inf if model.chart is None else FREEDOM
+    beta, step, freedom = 0.0, 1.0, np.inf if not model.normal else FREEDOM
     rise, weights, effective = _rise(chains.likelihood, 1.0)
     levels: list[Level] = []
     while True:
         beta = 1.0 if rise == 1 - beta else beta + rise
-        fit = covariance_root(chains.points, weights, effective, model.spread)
+        fit = covariance_root(chains.points, weights, effective, model.scale)
         level = Level(beta, *fit, step, freedom)
         if beta == 1 and effective >= FEW * size:  # there is no next level: weights are enough
             break
@@ -118,7 +119,7 @@ def explore(model: Model, rng: np.random.Generator) -> Pilot | None:
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
         level = _settled(rng, chains, level, model)
         step, freedom = level.step, level.freedom
-        fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.spread)
+        fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.scale)
         level = Level(beta, *fit, step, freedom)
         last = len(levels) >= MOST
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)

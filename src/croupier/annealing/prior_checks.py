@@ -11,12 +11,12 @@ from typing import Final
 
 import numpy as np
 
-from croupier.annealing.models import Model
-from croupier.annealing.priors import IMPROPER, NormalPrior
+from croupier.annealing.models import IMPROPER, Model
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
+from croupier.spaces.axes import Axes, Marginal
 
-__all__ = ["check_law", "check_mass", "check_proper", "log_mass", "surprise"]
+__all__ = ["check_distribution", "check_mass", "check_proper", "log_mass", "surprise"]
 
 #: A prior is refused at this many standard deviations. With about 40 tests, one correct prior in
 #: 40 000 is refused.
@@ -30,6 +30,14 @@ _MASS: Final = 0.1
 #: Two distances from the middle of a prior, in spreads. A density that falls more slowly than
 #: 1/distance between them has no finite integral.
 _AWAY: Final = (1e4, 1e8)
+
+
+#: A coordinate has heavy tails if one of a thousand points is this many spreads away: a normal
+#: distribution does not cover it.
+_FAR: Final = 6.0
+
+#: The upper quartile of Cauchy's distribution is 1, that of the normal distribution this.
+_QUARTILE: Final = 0.67449
 
 
 def check_proper(model: Model, rng: np.random.Generator) -> None:
@@ -60,7 +68,7 @@ def check_proper(model: Model, rng: np.random.Generator) -> None:
                 )
 
 
-def check_law(model: Model, rng: np.random.Generator) -> None:
+def check_distribution(model: Model, rng: np.random.Generator) -> None:
     """Refuse a prior whose sample does not follow its density."""
     if surprise(model, rng) > _SURPRISE:
         raise PlanError(
@@ -116,12 +124,15 @@ def surprise(model: Model, rng: np.random.Generator, size: int = 3000, moves: in
 def log_mass(model: Model, rng: np.random.Generator, size: int = 1000) -> tuple[float, float]:
     """Return the log of the integral of the prior's density, with its error (Bennett 1976).
 
-    It uses points of the prior and of a normal distribution g, with l = log prior - log g there,
+    It uses points of the prior and of a distribution g of independent coordinates, normal or, where
+    the prior has heavy tails, Cauchy's, with l = log prior - log g there,
     and returns the c with
     sum over the prior's of 1/(1 + e^(l - c)) = sum over g's of 1/(1 + e^(c - l)).
     """
     points = model.start(rng, 2 * size)
-    g = NormalPrior(np.median(points[:size], axis=0), model.spread)
+    middle = np.median(points[:size], axis=0)
+    far = np.abs(points[:size] - middle).max(axis=0) > _FAR * model.spread
+    g = Axes(tuple(map(_covering, middle.tolist(), model.spread.tolist(), far.tolist())))
     own, others = points[size:], g.sample(rng, size)
     at_own = model.log_prior(own) - g.logpdf(own)
     at_others = model.log_prior(others) - g.logpdf(others)
@@ -137,6 +148,12 @@ def log_mass(model: Model, rng: np.random.Generator, size: int = 1000) -> tuple[
     information = float((f * (1 - f)).sum())
     variance = 1 / information - 2 / size if information > 0 else np.inf
     return c, math.sqrt(max(variance, 0.0))
+
+
+def _covering(middle: float, spread: float, far: bool) -> Marginal:
+    from scipy.stats import cauchy, norm
+
+    return Marginal(cauchy(middle, _QUARTILE * spread) if far else norm(middle, spread))
 
 
 def _logistic(x: Floats) -> Floats:

@@ -23,7 +23,9 @@ __all__ = [
     "ProgramError",
     "Role",
     "Takes",
+    "log_density_of",
     "shown",
+    "transform_of",
 ]
 
 #: How a function takes its points: all of them (n, d), one (d,), or one as a plain number.
@@ -73,6 +75,17 @@ LOG_LIKELIHOOD: Final = Role(
     "It must be finite, or -inf where the point is impossible; if it is inf, is its sign right?",
     noisy=False,
 )
+
+
+def log_density_of(argument: str) -> Role:
+    """Return the role of the log density of a distribution that a user gives."""
+    way_out = "It must be finite, or -inf where there is no density"
+    return Role(f"the log density in {argument}=", _below_infinity, way_out, noisy=False)
+
+
+def transform_of(argument: str) -> Role:
+    """Return the role of a transform of the cube that a user gives."""
+    return Role(f"the transform in {argument}=", np.isfinite, "Return finite numbers", noisy=False)
 
 
 class Evaluated(NamedTuple):

@@ -30,7 +30,7 @@ def read_function(
     takes: Takes | None = None,
     retries: int = 0,
 ) -> Function:
-    """Return a function with its way of being called, found out by at most five calls.
+    """Return a function with its way of being called, found out by at most six calls.
 
     Args:
         given: The function, or a `Program`.
@@ -107,12 +107,7 @@ def _as_all(given: Any, x: Floats, role: Role) -> Function | str:
     if again is None or again.shape != together.shape or not _same(again, together):
         if role.noisy:
             return function
-        raise ArmError(
-            f"{role.name} gives different values for the same points: it must depend on the points "
-            "alone; if it uses random numbers, draw them once and use them for all points",
-            arm=role.name,
-            value=together,
-        )
+        raise _different(role, together)
     return "it gives a point another value alone than among other points"
 
 
@@ -127,8 +122,21 @@ def _as_one(given: Any, x: Floats, role: Role, way: Takes) -> Function | str:
         return f"with one point {shown(x[0])}, it {trouble}"
     if alone.ndim > 1 or not alone.size:
         return f"for one point {shown(x[0])}, it returned an array of shape {alone.shape}"
+    if not role.noisy:
+        again, _ = _returned(given, point, role)
+        if again is None or again.shape != alone.shape or not _same(again, alone):
+            raise _different(role, alone)
     shape = (alone.size,) if alone.size > 1 else ()
     return Function(given, way, role, shape, logical=alone.dtype == np.bool_)
+
+
+def _different(role: Role, values: Any) -> ArmError:
+    return ArmError(
+        f"{role.name} gives different values for the same points: it must depend on the points "
+        "alone; if it uses random numbers, draw them once and use them for all points",
+        arm=role.name,
+        value=values,
+    )
 
 
 def _returned(given: Callable[[Any], Any], x: Any, role: Role) -> tuple[Any, str]:

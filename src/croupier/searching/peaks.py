@@ -202,7 +202,8 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
         if 0 < len(i) <= most:
             most -= len(i)
             corner = (yield Asked(x + root.T[i] + root.T[j])).values
-            mixed = up[i] + up[j] - corner - f
+            with np.errstate(invalid="ignore"):  # beyond a bound, all of them are -inf
+                mixed = up[i] + up[j] - corner - f
             hessian[i, j] = hessian[j, i] = np.where(np.isfinite(mixed), mixed, 0.0)
         values, vectors = np.linalg.eigh(hessian)
         good = values[0] > 0.2 and values[-1] < 5

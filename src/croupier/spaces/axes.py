@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,9 +15,10 @@ from scipy.special import ndtr, ndtri
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.spaces.base import Moved, Need
+from croupier.spaces.given import Draws
 from croupier.spaces.openturns import is_openturns, scipys
 
-__all__ = ["Axes", "Axis", "Bounds", "Marginal", "axis_of", "is_axis", "marginals_of"]
+__all__ = ["Axes", "Axis", "Bounds", "Marginal", "axes_of", "is_axis", "marginals_of"]
 
 #: What the older distributions of scipy.stats call their methods, and what the newer ones do.
 _NEWER: Final = {"ppf": "icdf", "isf": "iccdf", "sf": "ccdf", "rvs": "sample"}
@@ -138,9 +140,7 @@ class Marginal:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return draws of the distribution."""
-        if hasattr(self.distribution, "rvs"):
-            return np.asarray(self.distribution.rvs(size=size, random_state=rng), float)
-        return np.asarray(self.distribution.sample(size, rng=rng), float)
+        return np.asarray(Draws(self.distribution)(rng, size), float)
 
     def logpdf(self, x: Floats) -> Floats:
         """Return the log density."""
@@ -196,6 +196,15 @@ class Axes:
         return math.prod(axis.width for axis in self.axes if isinstance(axis, Bounds))
 
     @cached_property
+    def box(self) -> tuple[Floats, Floats] | None:
+        """The bounds of all axes; None if one has a distribution."""
+        ends = [(axis.low, axis.high) for axis in self.axes if isinstance(axis, Bounds)]
+        if len(ends) < len(self.axes):
+            return None
+        low, high = np.array(ends).T
+        return low, high
+
+    @cached_property
     def lacks(self) -> Mapping[Need, str]:
         """What one of the axes cannot do."""
         found: dict[Need, str] = {}
@@ -239,6 +248,9 @@ class Axes:
 
     def logpdf(self, x: Floats) -> Floats:
         """Return the sum of the log densities."""
+        if self.box is not None:
+            inside = ((x >= self.box[0]) & (x <= self.box[1])).all(axis=1)
+            return np.where(inside, -math.log(self.volume), -np.inf)
         columns = [axis.logpdf(x[:, j].copy()) for j, axis in enumerate(self.axes)]
         return np.asarray(np.sum([np.reshape(c, -1) for c in columns], axis=0))
 
@@ -256,21 +268,13 @@ def is_axis(given: Any) -> bool:
         return False
 
 
-def axis_of(given: Any, where: str, ways: str) -> Axis:
-    """Return the axis that bounds or a frozen distribution describe; `where` names it."""
+def axes_of(given: Any, where: str, ways: str) -> list[Axis]:
+    """Return the axis that bounds or a frozen distribution describe; `where` names it.
+
+    norm([0, 0], [2, 1]) has two axes, and norm alone is norm(0, 1).
+    """
     if _has_inverse(given):
-        # scipy's generic distributions are callable (a call freezes them); frozen ones are not.
-        if isinstance(given, type) or (callable(given) and hasattr(given, "fit")):
-            raise PlanError(
-                f"{where} is a distribution without parameters: freeze it, such as "
-                "scipy.stats.norm(0, 1)"
-            )
-        if several := _several(given):
-            raise PlanError(
-                f"{where} is one distribution with {several} sets of parameters: give a list of "
-                f"{several} distributions, one for each coordinate"
-            )
-        return Marginal(scipys(given, where))
+        return [Marginal(scipys(one, where)) for one in _frozen(given, where)]
     if not is_axis(given):
         why = ", which has no inverse (ppf)" if hasattr(given, "rvs") else ""
         raise PlanError(f"{where} cannot be {given!r:.80}{why}: {ways}")
@@ -284,13 +288,33 @@ def axis_of(given: Any, where: str, ways: str) -> Axis:
         )
     if low == math.inf or high == -math.inf:
         raise PlanError(f"{where} has bounds ({low:g}, {high:g}): it is empty")
-    return Bounds(low, high)
+    return [Bounds(low, high)]
+
+
+def _frozen(given: Any, where: str) -> list[Any]:
+    """Return distributions with parameters, each of one variable."""
+    if isinstance(given, type):
+        raise PlanError(f"{where} is a class, {given.__name__}: give a distribution, with ()")
+    if callable(given) and hasattr(given, "fit"):  # a call freezes it
+        if given.numargs:
+            shapes = ", ".join(f"{shape.strip()}=..." for shape in given.shapes.split(","))
+            raise PlanError(f"{where} has no parameters yet: freeze it, {given.name}({shapes})")
+        given = given()
+    if not hasattr(given, "dist"):
+        return [given]
+    values, names = [*given.args, *given.kwds.values()], list(given.kwds)
+    if not any(map(np.ndim, values)):
+        return [given]
+    n = len(given.args)
+    rows = zip(*map(np.ravel, np.broadcast_arrays(*values)), strict=True)
+    return [given.dist(*row[:n], **dict(zip(names, row[n:], strict=True))) for row in rows]
 
 
 def marginals_of(given: Sequence[Any], argument: str) -> Axes:
     """Return axes of distributions; bounds are uniform ones."""
     ways = "give frozen distributions of scipy.stats, or bounds (low, high)"
-    axes = Axes(tuple(axis_of(one, f"{argument}[{k}]", ways) for k, one in enumerate(given)))
+    found = (axes_of(one, f"{argument}[{k}]", ways) for k, one in enumerate(given))
+    axes = Axes(tuple(chain.from_iterable(found)))
     if "normal" in axes.lacks:
         raise PlanError(f"{argument}: {axes.lacks['normal']}")
     return axes
@@ -302,9 +326,3 @@ def _has_inverse(given: Any) -> bool:
 
 def _number(end: Any) -> bool:
     return isinstance(end, int | float | np.integer | np.floating) and not isinstance(end, bool)
-
-
-def _several(given: Any) -> int:
-    """Return how many distributions one frozen object of scipy stands for, 0 for one."""
-    parameters = [*getattr(given, "args", ()), *getattr(given, "kwds", {}).values()]
-    return int(max((np.size(each) for each in parameters if np.ndim(each)), default=0))

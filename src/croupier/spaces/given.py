@@ -10,9 +10,10 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
+from croupier.functions.function import Function
 from croupier.spaces.base import INSIDE, Moved, Need
 
-__all__ = ["FromCube", "FromNormals", "Sampled"]
+__all__ = ["Draws", "FromCube", "FromNormals", "Sampled"]
 
 #: The step of the central differences of a transform.
 _DIFFERENCE: Final = 1e-5
@@ -34,9 +35,9 @@ def _rows(x: Any, n: int, what: str) -> Any:
 class FromCube:
     """Points x = transform(u) of uniform u; with a log density of x, integrals are over dx."""
 
-    transform: Callable[[Floats], Any]
+    transform: Function
     dimension: int
-    log_density: Callable[[Floats], Any] | None = None
+    log_density: Function | None = None
     argument: str = "over"
     rotation = None
     volume = 1.0
@@ -53,12 +54,7 @@ class FromCube:
         return x, None if self.log_density is None else np.exp(-self.logpdf(x))
 
     def _points(self, u: Floats) -> Floats:
-        x = np.asarray(self.transform(u.copy()), dtype=float)
-        if x.ndim == 1 and self.dimension == 1:
-            x = x[:, None]
-        if x.ndim != 2:
-            x = x[None]  # so that its shape is refused
-        return np.asarray(_rows(x, len(u), f"the transform in {self.argument}="))
+        return self.transform(u).reshape(len(u), -1)
 
     def from_normal(self, z: Floats) -> Floats:
         """Return the points of Phi(z)."""
@@ -79,7 +75,7 @@ class FromCube:
     def logpdf(self, x: Floats) -> Floats:
         """Return the log density of the user."""
         assert self.log_density is not None
-        return _numbers(self.log_density, x, self.argument)
+        return self.log_density(x)
 
 
 @dataclass(frozen=True)
@@ -129,7 +125,7 @@ class Sampled:
     """Two functions of the user: sample(rng, size) and the log density of points."""
 
     draw: Callable[[np.random.Generator, int], Any]
-    log_density: Callable[[Any], Any]
+    log_density: Function
     dimension: int
     argument: str = "over"
     rotation = None
@@ -162,21 +158,32 @@ class Sampled:
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return the user's draws."""
-        return np.asarray(_rows(self.draw(rng, size), size, f"the sample in {self.argument}="))
+        what = f"the sample in {self.argument}="
+        points = np.asarray(_rows(self.draw(rng, size), size, what), float)
+        if points.size != size * self.dimension:
+            raise PlanError(
+                f"{what} returned an array of shape {points.shape}: return {(size, self.dimension)}"
+            )
+        return points.reshape(size, self.dimension)
 
     def logpdf(self, x: Floats) -> Floats:
         """Return the user's log density."""
-        return _numbers(self.log_density, x, self.argument)
+        return self.log_density(x)
 
 
-def _numbers(log_density: Callable[[Floats], Any], x: Floats, argument: str) -> Floats:
-    found = np.asarray(log_density(x.copy()), dtype=float).reshape(-1)
-    if len(found) != len(x):
-        raise PlanError(
-            f"the log density in {argument}= returned {len(found)} numbers for {len(x)} points: "
-            "return one number per point"
-        )
-    return found
+@dataclass(frozen=True)
+class Draws:
+    """The draws of a distribution with `rvs` or `sample`, as a function (rng, size)."""
+
+    distribution: Any
+
+    def __call__(self, rng: np.random.Generator, size: int) -> Any:
+        """Return `size` draws; scipy drops the axis of one."""
+        if hasattr(self.distribution, "rvs"):
+            points = np.asarray(self.distribution.rvs(size=size, random_state=rng))
+        else:
+            points = np.asarray(self.distribution.sample(size, rng=rng))
+        return points if points.shape[:1] == (size,) else points[None]
 
 
 def _by_differences(to_x: Callable[[Floats], Floats], z: Floats, gradient: Floats) -> Floats:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
 from croupier.checks import count_of
-from croupier.errors import PlanError
-from croupier.spaces.axes import Axes, axis_of, is_axis
+from croupier.data.draws import Floats
+from croupier.errors import CroupierError, PlanError
+from croupier.functions.function import Function, log_density_of, transform_of
+from croupier.functions.read_function import enough_points, read_function
+from croupier.spaces.axes import Axes, axes_of, is_axis
 from croupier.spaces.base import Need, Space
-from croupier.spaces.given import FromCube, FromNormals, Sampled
+from croupier.spaces.given import Draws, FromCube, FromNormals, Sampled
 from croupier.spaces.vectors import (
     Nataf,
     NormalVector,
@@ -88,16 +92,24 @@ def _read(given: Any, argument: str, dimension: int | None) -> Space:
             return _pair(first, second, argument, dimension)
     if hasattr(given, "mean") and hasattr(given, "cov") and not callable(given.mean):
         return normal_vector(given.mean, given.cov, argument)
+    if isinstance(given, Mapping):
+        raise PlanError(
+            f"{argument}= of several coordinates is a list, not a dict, as points have no names: "
+            "give list(....values()), in the order in which the function reads its coordinates"
+        )
     if is_axis(given):
-        return Axes((axis_of(given, f"axis 0 of {argument}=", WAYS),))
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes | dict):
-        axes = tuple(axis_of(one, f"axis {j} of {argument}=", WAYS) for j, one in enumerate(given))
+        axes = axes_of(given, f"axis 0 of {argument}=", WAYS)
+        return (len(axes) > 1 and independent_normals(axes)) or Axes(tuple(axes))
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+        found = (axes_of(one, f"axis {j} of {argument}=", WAYS) for j, one in enumerate(given))
+        axes = [*chain.from_iterable(found)]
         if not axes:
             raise PlanError(f"{argument}= has no axes: {WAYS}")
-        return independent_normals(axes) or Axes(axes)
-    if hasattr(given, "fit") and callable(given):
-        axis_of(given, f"axis 0 of {argument}=", WAYS)  # a distribution without parameters
-    why = ", which has no inverse (ppf)" if hasattr(given, "rvs") else ""
+        return independent_normals(axes) or Axes(tuple(axes))
+    sampled = hasattr(given, "rvs") or hasattr(given, "sample")
+    if sampled and hasattr(given, "logpdf"):
+        return _sampled(Draws(given), given.logpdf, argument)
+    why = ", which has no inverse (ppf) and no density (logpdf)" if sampled else ""
     if callable(given) and not why:
         why = f", a function (the function comes first, {argument}= second)"
     raise PlanError(f"{argument}= cannot be {given!r:.80}{why}: {WAYS}")
@@ -106,27 +118,52 @@ def _read(given: Any, argument: str, dimension: int | None) -> Space:
 def _pair(first: Any, second: Any, argument: str, dimension: int | None) -> Space:
     """Return what two functions mean: a transform if there is a dimension, a sample otherwise."""
     if dimension is not None:
-        return FromCube(first, count_of("dimension", dimension), second, argument)
+        d = count_of("dimension", dimension)
+        u = np.random.default_rng(0).random((enough_points(d), d))
+        transform = read_function(first, [u], transform_of(argument))
+        if second is not None:
+            second = _density(second, transform(u).reshape(len(u), -1), argument)
+        return FromCube(transform, d, second, argument)
     if second is None:
         raise PlanError(
             f"{argument}= is a transform of the cube: give dimension=, the number of coordinates "
             "of u"
         )
-    rng = np.random.default_rng(0)
+    return _sampled(first, second, argument)
+
+
+def _sampled(draw: Any, log_density: Any, argument: str) -> Sampled:
+    """Return a distribution that is known by its draws and its log density."""
+    rng, points = np.random.default_rng(0), np.empty((0, 2))
     try:
-        shape = np.shape(first(rng, 2))
+        while len(points) < enough_points(points.shape[1]):
+            wanted = len(points) + 2
+            points = np.asarray(draw(rng, wanted), float)
+            if points.shape[:1] != (wanted,):
+                raise PlanError(
+                    f"sample(rng, {wanted}) in {argument}= returned an array of shape "
+                    f"{points.shape}: return one row per point"
+                )
+            points = points.reshape(wanted, -1)
+    except CroupierError:
+        raise
     except Exception as error:
         raise PlanError(
             f"{argument}= is a pair of functions, (sample(rng, size), logpdf(points)), but the "
             f"first one raised {type(error).__name__}: {error}; for a transform of the cube with "
             "its log density, give dimension="
         ) from error
-    if shape[:1] != (2,):
+    return Sampled(draw, _density(log_density, points, argument), points.shape[1], argument)
+
+
+def _density(given: Any, points: Floats, argument: str) -> Function:
+    """Return a log density with its way of being called: one number for each point."""
+    found = read_function(given, [points], log_density_of(argument))
+    if found.shape:
         raise PlanError(
-            f"sample(rng, 2) in {argument}= returned an array of shape {shape}: return one row "
-            "per point"
+            f"{found.role.name} returns {found.shape[0]} numbers at a point: return one"
         )
-    return Sampled(first, second, int(np.prod(shape[1:], dtype=int)), argument)
+    return found
 
 
 def _whole(value: Any) -> bool:

@@ -12,10 +12,17 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.distributions.normal import log_standard_normal, turned
 from croupier.errors import PlanError
-from croupier.spaces.axes import Marginal, marginals_of
-from croupier.spaces.base import Moved, Need
+from croupier.spaces.axes import Axes, Axis, Bounds, Marginal, marginals_of
+from croupier.spaces.base import Moved, Need, Space
 
-__all__ = ["Nataf", "NormalVector", "independent_normals", "normal_vector", "standard_normal"]
+__all__ = [
+    "Nataf",
+    "NormalVector",
+    "independent_normals",
+    "normal_vector",
+    "simplified",
+    "standard_normal",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,13 +211,37 @@ def independent_normals(axes: Sequence[Any]) -> NormalVector | None:
     """Return axes that are all scipy's norm(...) as one vector, without scipy's overhead."""
     known: dict[int, tuple[float, float]] = {}
     for axis in axes:
-        law: Any = axis.distribution if isinstance(axis, Marginal) else None
-        if type(getattr(law, "dist", None)).__name__ != "norm_gen":
+        frozen: Any = axis.distribution if isinstance(axis, Marginal) else None
+        if type(getattr(frozen, "dist", None)).__name__ != "norm_gen":
             return None
-        if id(law) not in known:
-            mean, deviation = np.asarray(law.mean()), np.asarray(law.std())
+        if id(frozen) not in known:
+            mean, deviation = np.asarray(frozen.mean()), np.asarray(frozen.std())
             if mean.ndim or deviation.ndim:
                 return None
-            known[id(law)] = float(mean), float(deviation)
+            known[id(frozen)] = float(mean), float(deviation)
     pairs = np.array([known[id(axis.distribution)] for axis in axes])
     return NormalVector(pairs[:, 0].copy(), pairs[:, 1].copy())
+
+
+def simplified(space: Space) -> Space:
+    """Return the same distribution with less work: scipy's normal and uniform ones are plain.
+
+    Integrals over bounds are over dx, so this is for a distribution only.
+    """
+    if isinstance(space, NormalVector) and space.root.ndim == 2:
+        diagonal = space.root.diagonal()
+        if np.count_nonzero(space.root) == len(diagonal) and "density" not in space.lacks:
+            return NormalVector(space.mean, diagonal.copy())
+    if isinstance(space, Axes):
+        return independent_normals(space.axes) or Axes(tuple(map(_as_bounds, space.axes)))
+    return space
+
+
+def _as_bounds(axis: Axis) -> Axis:
+    """Return scipy's uniform(...) as bounds, and any other axis as it is."""
+    frozen: Any = axis.distribution if isinstance(axis, Marginal) else None
+    if type(getattr(frozen, "dist", None)).__name__ != "uniform_gen":
+        return axis
+    with np.errstate(invalid="ignore"):  # 0 times infinity
+        low, high = map(float, frozen.support())
+    return Bounds(low, high) if -np.inf < low < high < np.inf else axis

@@ -157,8 +157,8 @@ def test_one_point_or_many_give_the_same_weights() -> None:
     log_likelihood, prior, _ = gaussian_model(3)
     many = ais(log_likelihood, prior, temperatures=6)
     one = ais(lambda x: float(log_likelihood(x[None])[0]), prior, temperatures=6)
-    assert many.model.vectorised
-    assert not one.model.vectorised
+    assert many.model.function.takes == "all"
+    assert one.model.function.takes == "one"
     assert np.allclose(many(np.random.default_rng(1), 20), one(np.random.default_rng(1), 20))
 
 
@@ -177,22 +177,12 @@ def test_one_point_or_many_give_the_same_weights() -> None:
 def test_whether_a_function_takes_many_points_is_found_out(function: Any, expected: bool) -> None:
     for d in (2, 3, 4):
         prior = st.multivariate_normal(np.zeros(d), 1.0)
-        assert model_of(function, prior).vectorised is expected
-
-
-def test_a_function_that_does_not_agree_with_itself_must_be_told() -> None:
-    def odd(x: np.ndarray) -> Any:
-        return -(x**2).sum(axis=1) if x.ndim == 2 else -(x**2).sum() - 1
-
-    prior = st.multivariate_normal(np.zeros(2), 1.0)
-    with pytest.raises(cr.PlanError, match="give vectorised=True"):
-        ais(odd, prior)
-    assert ais(odd, prior, vectorised=True).model.vectorised
+        assert model_of(function, prior).function.takes == ("all" if expected else "one")
 
 
 def test_rows_that_depend_on_each_other_are_not_taken_for_vectorised() -> None:
     prior = st.multivariate_normal(np.zeros(2), 1.0)
-    with pytest.raises(cr.ArmError, match="no number at one point"):
+    with pytest.raises(cr.PlanError, match="returns 2 numbers at a point"):
         ais(lambda x: (x - x.mean(axis=0)).sum(axis=1) if x.ndim == 2 else x, prior)
 
 
@@ -214,32 +204,6 @@ def test_priors_of_every_kind(prior: Any) -> None:
     sampled = np.exp(plain(np.random.default_rng(32), 40000))
     error = np.hypot(annealed.std() / np.sqrt(4000), sampled.std() / np.sqrt(40000))
     assert abs(annealed.mean() - sampled.mean()) < 4 * error
-
-
-def test_priors_without_scipys_overhead_are_the_same_laws() -> None:
-    from croupier.annealing.priors import Correlated, NormalPrior, UniformPrior, as_prior
-
-    points = np.random.default_rng(3).normal(size=(20, 2))
-    correlated = st.multivariate_normal([1, 2], [[2.0, 0.5], [0.5, 1.0]])
-    independent = st.multivariate_normal([1, 2], [2.0, 1.0])
-    pair = [st.norm(1, 2), st.norm(0, 0.5)]
-    for prior, kind in ((correlated, Correlated), (independent, NormalPrior)):
-        assert isinstance(as_prior(prior), kind)
-        assert np.allclose(as_prior(prior).logpdf(points), prior.logpdf(points))
-        sample = as_prior(prior).sample(np.random.default_rng(4), 20000)
-        assert np.allclose(np.cov(sample.T), prior.cov, atol=0.1)
-    assert isinstance(as_prior(pair), NormalPrior)
-    each = pair[0].logpdf(points[:, 0]) + pair[1].logpdf(points[:, 1])
-    assert np.allclose(as_prior(pair).logpdf(points), each)
-    box = [st.uniform(-1, 2), st.uniform(0, 5)]
-    assert isinstance(as_prior(box), UniformPrior)
-    each = box[0].logpdf(points[:, 0]) + box[1].logpdf(points[:, 1])
-    assert np.isneginf(each).any()
-    assert np.allclose(as_prior(box).logpdf(points), each)
-    sample = as_prior(box).sample(np.random.default_rng(5), 20000)
-    assert st.kstest(sample[:, 0], box[0].cdf).pvalue > 1e-4
-    assert st.kstest(sample[:, 1], box[1].cdf).pvalue > 1e-4
-    assert isinstance(as_prior(st.uniform(2, 3)), UniformPrior)
 
 
 def test_the_likelihood_is_not_asked_where_the_prior_is_zero() -> None:
@@ -286,7 +250,7 @@ def test_a_compiled_function_with_another_kernel_or_prior() -> None:
 
 def test_a_compiled_function_that_returns_nan_is_named() -> None:
     arm = ais(compiled_gaussian, st.norm(0, 100), temperatures=5, name="mine")
-    with pytest.raises(cr.ArmError, match="arm 'mine': the log-likelihood is nan"):
+    with pytest.raises(cr.ArmError, match="arm 'mine': log_likelihood is nan"):
         arm(np.random.default_rng(0), 50)
 
 
@@ -354,7 +318,7 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_its_value(
 
     for temperatures in (2, 10):
         arm = ais(log_likelihood, st.norm(0, 1), temperatures=temperatures, name="mine")
-        message = f"arm 'mine': the log-likelihood is {shown} at"
+        message = f"log_likelihood is {shown} at the point"
         with pytest.raises(cr.ArmError, match=message) as caught:
             arm(np.random.default_rng(0), 100)
         assert str(caught.value.value) == shown
@@ -363,8 +327,8 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_its_value(
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda x: x, r"shape \(3, 2\) at points of shape \(3, 2\)"),
-        (lambda x: np.zeros(7), r"shape \(7,\)"),
+        (lambda x: x, "returns 2 numbers at a point"),
+        (lambda x: np.zeros(7), r"returns 7 numbers at a point"),
         (lambda x: None, "not numbers"),
         (lambda x: 1 / 0, "raised ZeroDivisionError"),
         (lambda: 0.0, "raised TypeError"),
@@ -373,13 +337,13 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_its_value(
 def test_a_likelihood_of_the_wrong_shape_is_refused_before_anything_is_drawn(
     function: Any, message: str
 ) -> None:
-    with pytest.raises(cr.ArmError, match=message):
+    with pytest.raises(cr.PlanError, match=message):
         ais(function, st.multivariate_normal(np.zeros(2), 1.0), name="mine")
 
 
 def test_a_shape_that_goes_wrong_later_is_named() -> None:
     arm = ais(lambda x: -(x[:10] ** 2).sum(axis=1), st.norm(0, 1), temperatures=3, name="mine")
-    with pytest.raises(cr.ArmError, match=r"arm 'mine': the log-likelihood has shape \(10,\)"):
+    with pytest.raises(cr.ArmError, match=r"log_likelihood returned an array of shape \(10,\)"):
         arm(np.random.default_rng(0), 20)
 
 
@@ -394,16 +358,16 @@ def failing(rng: np.random.Generator, size: int) -> Any:
 @pytest.mark.parametrize(
     ("prior", "message"),
     [
-        (3.0, "cannot be sampled"),
-        (None, "no prior: give a frozen distribution"),
-        ("normal", "cannot be sampled"),
-        (SimpleNamespace(rvs=st.norm.rvs), "no logpdf"),
-        ([], "one distribution per coordinate"),
-        ([st.norm(0, 1), 3.0], "one distribution per coordinate"),
+        (3.5, r"prior= cannot be 3\.5: give"),
+        (None, "no prior: give distributions"),
+        ("normal", "prior= cannot be 'normal'"),
+        (SimpleNamespace(rvs=st.norm.rvs), r"no density \(logpdf\)"),
+        ([], "no axes"),
+        ([st.norm(0, 1), 3.0], r"axis 1 of prior= cannot be 3\.0"),
         ((failing, lambda x: x[:, 0]), "raised RuntimeError: no samples today"),
-        ((lambda rng, size: rng.random(size + 1), lambda x: x), r"shape \(201,\)"),
-        ((lambda rng, size: np.full((size, 2), np.inf), lambda x: x), "not finite"),
-        ((lambda rng, size: rng.random((size, 2)), lambda x: x), "cannot be evaluated"),
+        ((lambda rng, size: rng.random(size + 1), lambda x: x), r"shape \(3,\)"),
+        ((lambda rng, size: np.full((size, 2), np.inf), lambda x: x[:, 0]), "not finite"),
+        ((lambda rng, size: rng.random((size, 2)), lambda x: x), "returns 2 numbers at a point"),
         ((lambda rng, size: rng.random((size, 2)), lambda x: 1 / 0), "raised ZeroDivisionError"),
         ((lambda rng, size: rng.random((size, 2)), lambda x: x[:, 0] * np.nan), "is nan"),
         ((half, lambda x: np.where(x[:, 0] > 0.5, 0.0, -np.inf)), "a point of the prior's own"),
@@ -475,19 +439,19 @@ def test_wrong_settings_are_refused(change: dict[str, Any], message: str) -> Non
 
 def test_functions_that_fail_later_are_named_with_what_they_raised() -> None:
     def log_likelihood(x: np.ndarray) -> Any:
-        if len(x) > 10:
+        if (x > 2).any():
             raise RuntimeError("out of memory")
         return -(x**2).sum(axis=1)
 
-    with pytest.raises(cr.ArmError, match=r"^arm 'mine': the log-likelihood raised RuntimeError"):
+    with pytest.raises(cr.ArmError, match=r"log_likelihood raised RuntimeError"):
         ais(log_likelihood, st.norm(0, 1), kernel="random-walk", name="mine")
 
     def sample(rng: np.random.Generator, size: int) -> Any:
-        return rng.standard_normal((size, 2 if size == 200 else 3))
+        return rng.standard_normal((size, 2 if size != 10 else 3))
 
     prior = (sample, lambda x: st.norm.logpdf(x).sum(axis=1))
     arm = ais(lambda x: -(x**2).sum(axis=1), prior, name="mine")
-    with pytest.raises(cr.ArmError, match=r"sample has shape \(10, 3\); expected \(10, 2\)"):
+    with pytest.raises(cr.PlanError, match=r"shape \(10, 3\): return \(10, 2\)"):
         arm(np.random.default_rng(0), 10)
 
 

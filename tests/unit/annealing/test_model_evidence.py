@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -131,7 +132,8 @@ def correlated_model(d: int, rho: float) -> tuple[Callable[..., Any], Any]:
 def test_compiled_slices_are_compiled_once(prior: Any) -> None:
     from numba import njit
 
-    from croupier.annealing.compiled_slices import annealing_of, each_point
+    from croupier.annealing.compiled_slices import annealing_of
+    from croupier.functions.compiled import each_point
 
     @njit
     def log_likelihood(x: Any) -> Any:
@@ -267,7 +269,7 @@ def test_a_likelihood_that_is_no_likelihood_is_named_with_arm_and_value(value: f
     def log_likelihood(x: np.ndarray) -> Any:
         return np.where(x[:, 0] > 4.5, value, -(x[:, 0] ** 2))
 
-    message = rf"^arm 'ais-2', ticket \d+: the log-likelihood is {value}"
+    message = rf"^arm 'ais-2', ticket \d+: log_likelihood is {value}"
     with pytest.raises(cr.ArmError, match=message) as caught:
         cr.evidence(log_likelihood, st.norm(0, 1), temperatures=2, schedule="linear",
                     kernel="slice", draws=10**6, rng=1)  # fmt: skip
@@ -404,3 +406,24 @@ def test_draws_from_the_posterior_take_no_evaluations() -> None:
     draws = result.posterior(2000, names=["a", "b"])
     assert calls == before
     assert np.abs((draws.mean - 0.8 * np.array([-1, 1])) / draws.stderr).max() < 4
+
+
+def test_a_program_is_a_log_likelihood() -> None:
+    code = """import sys
+for line in sys.stdin:
+    x, y = map(float, line.split())
+    print(-2 * (x - 1) ** 2 - 2 * y**2)"""
+    program = cr.Program([sys.executable, "-S", "-c", code], timeout=60)
+    prior = [st.norm(0, 1)] * 2
+    result = cr.evidence(program, prior, draws=1500, rng=7)
+    function = cr.evidence(
+        lambda x: -2 * (x[:, 0] - 1) ** 2 - 2 * x[:, 1] ** 2, prior, draws=1500, rng=7
+    )
+    assert result.log_value == pytest.approx(function.log_value, abs=1e-12)
+    truth = np.log(np.pi / 2) + st.norm.logpdf([1, 0], 0, 1.25**0.5).sum()
+    assert abs(z_score(result, truth)) < 4
+
+
+def test_a_program_that_prints_no_numbers_is_refused_before_the_run() -> None:
+    with pytest.raises(cr.PlanError, match="the program"):
+        cr.evidence(cr.Program(["echo", "no"], timeout=60), st.norm(0, 1), draws=100)

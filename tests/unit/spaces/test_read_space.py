@@ -91,7 +91,6 @@ def test_a_singular_covariance_is_no_problem() -> None:
         (0, None, "a dimension of at least 1, got 0"),
         (True, None, "over= cannot be True"),
         ("normal", None, "over= cannot be 'normal'"),
-        (stats.norm([0, 0], [2, 1]), None, "2 sets of parameters: give a list of 2"),
         (lambda u: u, None, "over= cannot be <function"),
         (
             (lambda u: u, lambda x: x),
@@ -100,8 +99,9 @@ def test_a_singular_covariance_is_no_problem() -> None:
         ),
         ((lambda rng, n: 1.0, lambda x: x), None, "return one row per point"),
         ([(0, 1), 3], None, "axis 1 of over= cannot be 3"),
-        (stats.dirichlet([1, 2]), None, r"which has no inverse \(ppf\)"),
-        (stats.norm, None, "without parameters: freeze it"),
+        (stats.dirichlet([1, 2]), None, "no map from the cube"),
+        (stats.gamma, None, r"axis 0 of over= has no parameters yet: freeze it, gamma\(a"),
+        ({"a": stats.norm(0, 1)}, None, "a list, not a dict"),
         ([(0, 1)] * 2, 3, "dimension=3, but over= has 2 axes"),
         ((0, 1), 3, "dimension=3, but over= has 1 axis"),
         ((np.sqrt, None), None, "give dimension="),
@@ -114,10 +114,26 @@ def test_what_is_no_domain_is_refused(over: Any, dimension: Any, message: str) -
 
 
 def test_a_transform_with_the_wrong_shape_is_refused() -> None:
-    with pytest.raises(cr.PlanError, match="return one row per point"):
-        mean((lambda u: u[0], None), lambda x: x[:, 0], dimension=2, n=64)
-    with pytest.raises(cr.PlanError, match="return one number per point"):
-        mean((lambda u: u, lambda x: 1.0), lambda x: x[:, 0], dimension=2, n=64)
+    with pytest.raises(cr.PlanError, match="returned an array of shape"):
+        read_space((lambda u: np.ones((7, 2, 2)), None), dimension=2)
+    with pytest.raises(cr.PlanError, match="the log density in over= returns 2 numbers"):
+        read_space((lambda u: u, lambda x: x), dimension=2)
+
+
+@pytest.mark.parametrize(
+    ("over", "dimension"),
+    [(stats.norm([0, 0], [2, 1]), 2), ([stats.norm, stats.gamma([2, 3])], 3), (stats.norm, 1)],
+)
+def test_one_object_of_several_distributions_is_as_many_axes(over: Any, dimension: int) -> None:
+    assert read_space(over).dimension == dimension
+
+
+def test_a_distribution_without_an_inverse_has_a_sample_and_a_density() -> None:
+    student = stats.multivariate_t([0, 0], np.eye(2), df=5)
+    space = read_space(student, needs=["sample", "density"])
+    points = space.sample(np.random.default_rng(7), 10)
+    assert points.shape == (10, 2)
+    assert np.allclose(space.logpdf(points), student.logpdf(points))
 
 
 def test_changes_of_variables_integrate_to_the_same_number() -> None:
