@@ -317,8 +317,8 @@ def _strata() -> Table:
                 f"{float(row['bias']):+.2f}",
             ][:most]  # fmt: skip
         body.append(cells)
-    whats = ("claimed", "covers", "bias")
-    columns = [f"{policy}, {what}" for policy, most in shown.items() for what in whats[:most]]
+    measures = ("claimed", "covers", "bias")
+    columns = [f"{policy}, {what}" for policy, most in shown.items() for what in measures[:most]]
     return ["strata", "draws", *columns], body
 
 

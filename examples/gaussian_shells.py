@@ -44,7 +44,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained
 likelihood = np.exp(log_likelihood(mesh)).reshape(300, 300)
 left.imshow(likelihood, extent=(-6, 6, -6, 6), origin="lower", cmap="Blues")
 left.set(title="likelihood")
-names = [row.name for row in result.arms]
-right.barh(names, [row.share for row in result.arms], color="#0072B2")
-right.set(xlabel="share of the cost", title="what the run drew from")
+draws = result.posterior(2_000).points
+right.scatter(*draws.T, s=3, color="#0072B2")
+right.set(xlim=(-6, 6), ylim=(-6, 6), aspect="equal", title="draws from the posterior")
 figure.savefig("gaussian_shells.png")
