@@ -9,11 +9,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["LIKELIHOOD", "PRIOR", "ModelObject", "by_block", "coordinate_names", "split_points"]
-
-#: Which of the two densities is meant.
-LIKELIHOOD: Final = "likelihood"
-PRIOR: Final = "prior"
+__all__ = ["ModelObject", "by_block", "coordinate_names", "split_points"]
 
 #: Compiled functions see blocks of 16, 32, ... 1024 points, so that at most 7 sizes are compiled.
 SMALLEST_BLOCK: Final = 16

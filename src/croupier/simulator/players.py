@@ -17,9 +17,9 @@ from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy, describe
 from croupier.policies.baselines import Uniform
-from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson, Tightest
-from croupier.policies.heavy import RobustUCB, SubgaussianUCB
+from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
 from croupier.policies.payoffs import Payoff, Terms
+from croupier.policies.subgaussian import SubgaussianUCB
 from croupier.policies.variance import (
     AHEAD,
     DECISIONS,
@@ -35,8 +35,8 @@ __all__ = ["PLAYED", "KernelCall", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
-    "ucb1", "ucb-v", "kl-ucb", "moss", "tightest", "subgaussian-ucb", "robust-ucb", "thompson",
-    "uniform", "variance-thompson",
+    "ucb1", "ucb-v", "kl-ucb", "moss", "subgaussian-ucb", "thompson", "uniform",
+    "variance-thompson",
 )  # fmt: skip
 
 
@@ -101,12 +101,6 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
         return _uniform(problem)
-    if isinstance(policy, RobustUCB):
-        return _robust(problem, policy)
-    if type(policy) is Tightest:
-        each = [_parameters(problem, one) for one in policy.of]
-        flat = [float(len(each)), *(number for row in each for number in row)]
-        return _index(problem, policy.terms(), kinds.TIGHTEST, np.array(flat), False)
     if type(policy) not in _PARAMETERS or not isinstance(policy, Bandit):
         raise PlanError(
             f"the simulator has no kernel for policy {policy.name!r}; it plays "
@@ -298,18 +292,6 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
 
     def play(call: KernelCall) -> None:
         kernel(prior, rules, laws, *call, nothing)
-
-    return play
-
-
-def _robust(problem: Problem, policy: RobustUCB) -> Kernel:
-    from croupier.simulator.robust import play_robust
-
-    rules, laws = _rules(problem, policy.terms()), _laws(problem)
-    kernel, moment = _with_arms(play_robust, problem), policy.known()
-
-    def play(call: KernelCall) -> None:
-        kernel(policy.mean, moment, policy.eps, rules, laws, *call)
 
     return play
 

@@ -18,8 +18,6 @@ __all__ = ["Draws", "FromCube", "FromNormals", "Sampled"]
 #: The step of the central differences of a transform.
 _DIFFERENCE: Final = 1e-5
 
-_NO_INVERSE: Final = "the inverse of a transform is not known"
-
 
 def _rows(x: Any, n: int, what: str) -> Any:
     """Refuse an array that has not one row for each of n points."""

@@ -27,13 +27,13 @@ from croupier.store.contents import (
 )
 from croupier.store.database import Database
 from croupier.store.lock import owner_of
-from croupier.store.log import Store, as_store
+from croupier.store.log import as_store
 from croupier.store.outcome_rows import Records
 from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
 
-__all__ = ["Status", "StoredRun", "open_run", "planned_seed"]
+__all__ = ["Status", "StoredRun", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -149,15 +149,6 @@ class StoredRun:
 
     def __repr__(self) -> str:
         return f"<StoredRun {str(self.status).partition(chr(10))[0]}>"
-
-
-def planned_seed(store: str | os.PathLike[str] | Store) -> int | None:
-    """Return the seed of a stored run, None if there is none yet."""
-    path = resolved(as_store(store).path)
-    if not path.exists():
-        return None
-    with closing(Database.read(path, thoroughly=False)) as database:
-        return plan_in(database).seed
 
 
 def open_run(path: str | os.PathLike[str], *, combine: Combiner | None = None) -> StoredRun:

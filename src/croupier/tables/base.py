@@ -57,10 +57,6 @@ class Progress:
         """The estimate so far."""
         return shaped(self._estimate.value, self.scalar)
 
-    def value_or(self, default: Any) -> Any:
-        """Return the estimate so far; before the first outcome `default`, the paper's muhat_0."""
-        return self.value if self.draws else default
-
     @property
     def stderr(self) -> Any:
         """The standard error of the estimate."""

@@ -404,12 +404,6 @@ def test_before_the_first_outcome_there_is_what_was_known_before() -> None:
         pairs.history.at(0.5, default=[1, 2, 3])
     logs = cr.estimate({"a": lambda rng, n: rng.normal(size=n)}, draws=10, log=True, rng=7)
     assert (logs.history.at(0.5, 3), logs.history.log_at(0.5, 3)) == (3.0, 3.0)
-    table = cr.Allocator(["a"], rng=7)
-    assert table.progress().value_or(0.25) == 0.25
-    batch = table.ask()
-    assert batch is not None
-    table.tell(batch, [1.5])
-    assert table.progress().value_or(0.25) == 1.5
 
 
 @pytest.mark.parametrize("true", [True, np.True_, np.bool_(1)])
