@@ -28,7 +28,8 @@ from croupier.functions.failures import AT_LEAST, AT_MOST
 from croupier.results import frames
 from croupier.results.as_json import plain_result, result_fields, runs_fields
 from croupier.results.functions_of import FunctionOf, covariance_of, function_of
-from croupier.results.rows import ArmRows, RowMeaning, arm_summary, freeze, plain
+from croupier.results.rows import ArmRows, RowMeaning, freeze
+from croupier.results.summary_of import summary_of
 from croupier.views.formats import for_terminal
 from croupier.views.summary import Batches, Summary
 
@@ -313,47 +314,7 @@ class Result:
 
     def as_summary(self) -> Summary:
         """Return the result as the plain data that the views show."""
-        summary: Summary = {
-            "value": plain(self.value),
-            "stderr": plain(self.stderr),
-            "low": plain(self.interval[0]),
-            "high": plain(self.interval[1]),
-            "confidence": self.confidence,
-            "interval_kind": self.basis.kind,
-            "draws": self.draws,
-            "cost": self.cost,
-            "unit": self.plan.unit,
-            "seconds": self.seconds,
-            "stopped": self.stopped,
-            "agreement": plain(self.agreement),
-            "leader": self.leader,
-            "unnoticed": plain(self.unnoticed),
-            "policy": self.plan.policy["name"],
-            "combine": self.plan.combine,
-            "seed": self.seed,
-            "warnings": list(self.warnings),
-            "arms": [arm_summary(row, log=self.plan.log) for row in self.arms],
-            "table": self.plan.table,
-            "rows": self.basis.meaning.words,
-        }
-        if self.plan.components is not None:
-            summary["components"] = list(self.plan.components)
-        if self.log_interval is not None:
-            summary["log"] = {
-                "value": plain(self.log_value),
-                "stderr": plain(self.log_stderr),
-                "low": plain(self.log_interval[0]),
-                "high": plain(self.log_interval[1]),
-            }
-        facts = [*self._failures(), *self.details.get("facts", ())]
-        if facts:
-            summary["facts"] = [(str(label), str(text)) for label, text in facts]
-        if "shown" in self.details:
-            summary["shown"] = list(self.details["shown"])
-        if self.runs is not None:
-            agreement = plain(self.runs.agreement)
-            summary["runs"] = {"seeds": list(self.runs.seeds), "agreement": agreement}
-        return summary
+        return summary_of(self)
 
     @property
     def between(self) -> tuple[Any, Any]:
@@ -370,17 +331,6 @@ class Result:
             return self.interval
         low, high = self.interval[0][least], self.interval[1][most]
         return (float(low[0]), float(high[0])) if len(least) == 1 else (low, high)
-
-    def _failures(self) -> list[tuple[str, str]]:
-        """Return a line about calls that failed."""
-        failed = self.details.get("failed", 0)
-        if not failed:
-            return []
-        text = f"{failed:,} of {self.draws:,}"
-        low, high = self.between
-        if not self.history.scalar and np.ndim(low) == 0:
-            text += f"; whatever they are, the answer lies in [{low:.4g}, {high:.4g}]"
-        return [("failed calls", text)]
 
     @property
     def components(self) -> tuple[str, ...]:
