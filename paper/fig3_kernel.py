@@ -6,8 +6,8 @@ from typing import Any
 
 from croupier.data.central_moments import merge_moments
 from croupier.simulator.compiling import compiled, inlined
-from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
+from croupier.simulator.sampling import draw
 
 __all__ = ["alone", "moments_at"]
 
@@ -15,29 +15,29 @@ _merge = inlined(merge_moments)
 
 
 @compiled
-def alone(laws: Any, keys: Any, times: Any, pulls: Any) -> None:
+def alone(sampling: Any, keys: Any, times: Any, pulls: Any) -> None:
     """Write how many draws each arm, drawn alone, has finished at every time."""
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         for k in range(arms):
             spent, count = 0.0, 0
-            _, cost = draw(s[k], k, laws)
+            _, cost = draw(s[k], k, sampling)
             for mark in range(len(times)):
                 while spent + cost <= times[mark]:
                     spent += cost
                     count += 1
-                    _, cost = draw(s[k], k, laws)
+                    _, cost = draw(s[k], k, sampling)
                 pulls[run, mark, k] = count
 
 
 @compiled
-def moments_at(laws: Any, keys: Any, pulls: Any, out: Any) -> None:
+def moments_at(sampling: Any, keys: Any, pulls: Any, out: Any) -> None:
     """Write cost, mean, M2, M3 and M4 of the first draws of every arm, as many as were pulled.
 
     The j-th draw of an arm is the same for every policy, so the pulls say it all.
     """
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         for k in range(arms):
@@ -45,7 +45,7 @@ def moments_at(laws: Any, keys: Any, pulls: Any, out: Any) -> None:
             moments = (0.0, 0.0, 0.0, 0.0)
             for mark in range(pulls.shape[1]):
                 while count < pulls[run, mark, k]:
-                    value, paid = draw(s[k], k, laws)
+                    value, paid = draw(s[k], k, sampling)
                     moments = _merge(float(count), moments, 1.0, (value, 0.0, 0.0, 0.0))
                     cost += paid
                     count += 1

@@ -99,20 +99,26 @@ def curves_of(
 def _curves(
     study: Annealing, rows: int, banks: Sequence[Bank], clock: Clock, threads: int | None
 ) -> list[RegretCurve]:
-    from croupier.simulator.laws import Laws
+    from croupier.simulator.sampling import Sampling
     from paper.fig3_kernel import alone
 
     problem = problem_of(study, banks, clock)
     charge, best = problem.charge, problem.best
-    laws = Laws(problem.law, problem.parameters, charge.law, charge.parameters, problem.recorded)
+    sampling = Sampling(
+        problem.distribution,
+        problem.parameters,
+        charge.distribution,
+        charge.parameters,
+        problem.recorded,
+    )
     times = study.shares * problem.costs[-1]
     seeds = np.random.SeedSequence(study.seed, spawn_key=(rows, int(study.standardised)))
     # One key for a run, for every policy.
     keys = seeds.generate_state(study.runs, np.uint64).astype(np.uint64)
     run = partial(_in_threads, keys, times, len(banks), threads)
 
-    single = run(lambda part: alone(laws, part.keys, times, part.pulls))
-    apart = np.square(_moments(laws, keys, single, threads)[..., 1] - 1)
+    single = run(lambda part: alone(sampling, part.keys, times, part.pulls))
+    apart = np.square(_moments(sampling, keys, single, threads)[..., 1] - 1)
     yardstick = apart[..., best]
 
     def curve(policy: str, combine: str, errors: Floats, pulls: Pulls) -> RegretCurve:
@@ -134,7 +140,7 @@ def _curves(
     curves = []
     for player in players_of(policies_of(study, banks, clock)):
         pulls = run(player.build(problem, False))
-        moments = _moments(laws, keys, pulls, threads)
+        moments = _moments(sampling, keys, pulls, threads)
         for combine in COMBINED:
             errors = np.square(combined(combine, pulls, moments) - 1)
             curves.append(curve(player.name, combine, errors, pulls))
@@ -159,12 +165,12 @@ def _in_threads(
     return pulls
 
 
-def _moments(laws: Any, keys: NDArray[np.uint64], pulls: Pulls, threads: int | None) -> Floats:
+def _moments(sampling: Any, keys: NDArray[np.uint64], pulls: Pulls, threads: int | None) -> Floats:
     """Return cost, mean, M2, M3 and M4 of what was pulled: (runs, times, arms, 5)."""
     from paper.fig3_kernel import moments_at
 
     out = np.empty((*pulls.shape, 5))
-    _split(len(keys), threads, lambda a: moments_at(laws, keys[a], pulls[a], out[a]))
+    _split(len(keys), threads, lambda a: moments_at(sampling, keys[a], pulls[a], out[a]))
     return out
 
 

@@ -38,7 +38,7 @@ def run(name: str, seed: int = 7, width: int = 1, draws: int = 4000, **options: 
     """Play the example of a kind, as its own door would."""
     plan, arms = example(name, seed=seed, width=width)
     settings = settings_of(draws, rng=seed, width=width, progress=False, **options)
-    return conduct(kind_of(name).make, plan, arms, settings, settings.staff(arms))
+    return conduct(kind_of(name).make, plan, arms, settings, settings.executors(arms))
 
 
 @cache

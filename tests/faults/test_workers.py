@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 import croupier as cr
 from croupier.engines import broken_executors, choose_engine
 from croupier.engines import executor_engine as pools
-from croupier.engines.choose_engine import staff_of
+from croupier.engines.choose_engine import executors_of
 
 cloudpickle = pytest.importorskip("cloudpickle")
 pytest.importorskip("loky")
@@ -592,9 +592,9 @@ def test_short_batches_travel_together_and_long_ones_alone(monkeypatch: pytest.M
     sent: list[int] = []
     send = pools.Pool._send
 
-    def spy(self: Any, seat: Any, batches: Any, *more: Any) -> None:
+    def spy(self: Any, connection: Any, batches: Any, *more: Any) -> None:
         sent.append(len(batches))
-        send(self, seat, batches, *more)
+        send(self, connection, batches, *more)
 
     monkeypatch.setattr(pools.Pool, "_send", spy)
     arms = {"a": normal(1.0), "b": normal(0.5)}
@@ -610,7 +610,7 @@ def test_short_batches_travel_together_and_long_ones_alone(monkeypatch: pytest.M
 def test_batches_that_travel_together_leave_no_worker_without_work() -> None:
     arms = {"a": cr.Arm(normal(1.0), name="a")}
     with ThreadPoolExecutor(2) as threads:
-        pool = pools.Pool(cr.Plan(names=("a",), seed=7), arms, None, staff_of(None, threads))
+        pool = pools.Pool(cr.Plan(names=("a",), seed=7), arms, None, executors_of(None, threads))
         pool._trip, pool._worth = 5e-3, 50e-3
         sent: dict[float, list[int]] = {}
         for seconds in (1e-4, 10e-3, 40e-3, 1.0):
@@ -1081,7 +1081,7 @@ def test_a_dask_client_that_is_gone_says_how_to_make_another() -> None:
 
 def test_more_batches_are_out_where_a_trip_takes_longer() -> None:
     away: Any = Away()
-    assert [staff_of(None, one).ahead for one in (away, Away, ThreadPoolExecutor)] == [4, 4, 2]
+    assert [executors_of(None, one).ahead for one in (away, Away, ThreadPoolExecutor)] == [4, 4, 2]
 
 
 def test_an_engine_that_has_lost_its_workers_is_named_and_waited_for(
@@ -1131,6 +1131,6 @@ def test_an_executor_that_was_shut_down_is_refused() -> None:
 
 
 def test_the_engines_say_how_many_workers_they_have() -> None:
-    assert staff_of(3, None).workers == 3
-    assert staff_of(None, ThreadPoolExecutor).rehire
-    assert not staff_of(None, ThreadPoolExecutor(2)).own
+    assert executors_of(3, None).workers == 3
+    assert executors_of(None, ThreadPoolExecutor).restarts
+    assert not executors_of(None, ThreadPoolExecutor(2)).own

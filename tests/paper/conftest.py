@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.theory import ScaledBernoulli, UniformLaw
+from croupier.theory import ScaledBernoulli, UniformDistribution
 
 #: The pulls of the worse arm that each policy makes in e draws, about.
 PACE = {"ucb1": 90.0, "ucb-v": 70.0, "kl-ucb": 40.0, "thompson": 20.0, "variance-thompson": 5.0}
@@ -61,8 +61,8 @@ def problem(variances: Sequence[float], kind: Any) -> Any:
 def simulator(monkeypatch: pytest.MonkeyPatch) -> Simulator:
     made_up = Simulator()
 
-    def flat(v: float) -> UniformLaw:
-        return UniformLaw(0.5 - np.sqrt(3 * v), 0.5 + np.sqrt(3 * v))
+    def flat(v: float) -> UniformDistribution:
+        return UniformDistribution(0.5 - np.sqrt(3 * v), 0.5 + np.sqrt(3 * v))
 
     problems = SimpleNamespace(
         scaled_bernoulli=lambda v: problem(v, lambda one: ScaledBernoulli(2 * np.sqrt(one))),

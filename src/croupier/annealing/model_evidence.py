@@ -268,10 +268,10 @@ def _searched(
     arm = Evaluating(model, coordinates, slope)
     arms = [Arm(arm, name=name, version=arm.version) for name in PHASES]
     around = replace(around, budget=_in_evaluations(around.budget))
-    staff = around.staff(arms)
+    executors = around.executors(arms)
     plan = around.plan(
         arms,
-        staff,
+        executors,
         table=_KIND,
         versions=tuple([arm.version for arm in arms]),
         log=True,
@@ -284,7 +284,7 @@ def _searched(
         policy={"name": _KIND},
         combine=_KIND,
     )
-    result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, staff))
+    result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, executors))
     place = partial(_parameters, coordinates.place, parameters)
     return replace(result, place=place, names=names, named=named)
 

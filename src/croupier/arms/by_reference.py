@@ -62,5 +62,7 @@ def _module(name: str, folder: Path) -> ModuleType:
     try:
         return import_module(name)
     except Exception as error:  # a module may raise anything when it is imported
-        said = f"{type(error).__name__}: {text_of(error)}"
-        raise PlanError(f"the module {name!r} cannot be imported from {place}: {said}") from error
+        message = f"{type(error).__name__}: {text_of(error)}"
+        raise PlanError(
+            f"the module {name!r} cannot be imported from {place}: {message}"
+        ) from error

@@ -148,8 +148,8 @@ def _print(batch: Batch, seed_bits: int, as_json: bool) -> None:
     while left:
         size = min(left, batch.chunk)
         seed = int(rng.integers(2**seed_bits, dtype="uint64"))
-        said = {"ticket": batch.ticket, "size": size, "seed": seed, "arm": batch.arm}
-        typer.echo(json.dumps(said) if as_json else " ".join(map(str, said.values())))
+        printed = {"ticket": batch.ticket, "size": size, "seed": seed, "arm": batch.arm}
+        typer.echo(json.dumps(printed) if as_json else " ".join(map(str, printed.values())))
         left -= size
 
 
@@ -180,12 +180,12 @@ def tell(
         from croupier.functions.program_answers import Output
 
         choice("format", output, Output)
-        said = _read(values)
+        printed = _read(values)
         if not path.exists():
             raise PlanError(f"there is no store {path}: croupier ask makes it")
         with _table(path, None, {}, "draws") as table:
             batch = table.ask_lost(ticket)
-            draws = _draws(table, batch, said, output)
+            draws = _draws(table, batch, printed, output)
             table.tell(batch, *draws)
             result = table.result()
         if as_json:
@@ -206,7 +206,7 @@ def _read(values: str) -> bytes:
         raise CroupierError(f"cannot read {values}: {error.strerror or error}") from error
 
 
-def _draws(table: Allocator, batch: Batch, said: bytes, output: Any) -> tuple[Any, Any]:
+def _draws(table: Allocator, batch: Batch, printed: bytes, output: Any) -> tuple[Any, Any]:
     """Return the values of a batch, and their costs if the budget is a cost."""
     from croupier.functions.function import ProgramError
     from croupier.functions.program_answers import Answer, draws_of
@@ -214,26 +214,26 @@ def _draws(table: Allocator, batch: Batch, said: bytes, output: Any) -> tuple[An
     costs = table.plan.unit != "draws"
     components: int | None = None
     if output == "lines":
-        said = _without_title(said)
-        width = len(said.partition(b"\n")[0].replace(b",", b" ").split())
+        printed = _without_title(printed)
+        width = len(printed.partition(b"\n")[0].replace(b",", b" ").split())
         components = width - costs if width - costs > 1 else None
     elif output == "binary":
-        width = len(said) // 8 // batch.size
+        width = len(printed) // 8 // batch.size
         components = width - costs if width - costs > 1 else None
     try:
-        draws = draws_of(Answer(output, components, costs, logs=False), said, batch.size)
+        draws = draws_of(Answer(output, components, costs, logs=False), printed, batch.size)
     except ProgramError as error:
         message = f"the file {error}; the ticket is still out"
-        raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error.said) from None
+        raise ArmError(message, arm=batch.arm, ticket=batch.ticket, value=error.printed) from None
     return (draws.values, draws.costs) if costs else (draws, None)
 
 
-def _without_title(said: bytes) -> bytes:
+def _without_title(printed: bytes) -> bytes:
     """Return CSV without a first line of names, and without quotes."""
-    title, _, rest = said.replace(b"\r\n", b"\n").partition(b"\n")
+    title, _, rest = printed.replace(b"\r\n", b"\n").partition(b"\n")
     cells = title.replace(b'"', b"").replace(b",", b" ").split()
     named = bool(cells) and all(cell[:1].isalpha() and not _number(cell) for cell in cells)
-    return rest if named and rest.strip() else said.replace(b"\r\n", b"\n")
+    return rest if named and rest.strip() else printed.replace(b"\r\n", b"\n")
 
 
 def _number(cell: bytes) -> bool:

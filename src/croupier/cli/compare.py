@@ -69,9 +69,9 @@ def compare(
         rows = [_row(result, row, tolerance) for row in result.arms]
         rows.sort(key=lambda row: -(row["efficiency"] or 0.0))
         if as_json:
-            said = {"arms": rows, "tolerance": tolerance, "unit": result.unit,
+            answer = {"arms": rows, "tolerance": tolerance, "unit": result.unit,
                     "agreement": result.agreement, "warnings": list(result.warnings)}  # fmt: skip
-            typer.echo(json.dumps(said, allow_nan=False))
+            typer.echo(json.dumps(answer, allow_nan=False))
         else:
             _print(Console(highlight=False), result, rows, tolerance)
 

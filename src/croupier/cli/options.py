@@ -110,11 +110,11 @@ def run_options(problem: Problem, given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def without_replaced(options: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def without_replaced(options: Mapping[str, Any], later: Mapping[str, Any]) -> dict[str, Any]:
     """Return options with those that were said later: one budget replaces all budgets before.
 
     >>> without_replaced({"seconds": 10, "rtol": 0.01}, {"draws": 1000})
     {'rtol': 0.01, 'draws': 1000}
     """
-    replaced = {name for group in _TOGETHER if set(group) & set(said) for name in group}
-    return {name: value for name, value in options.items() if name not in replaced} | dict(said)
+    replaced = {name for group in _TOGETHER if set(group) & set(later) for name in group}
+    return {name: value for name, value in options.items() if name not in replaced} | dict(later)

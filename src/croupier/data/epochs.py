@@ -48,7 +48,7 @@ def schedule_of(plan: Plan) -> Schedule | None:
     growth = plan.settings.get("epochs")
     if growth is None:
         return None
-    return Schedule(len(plan.names) * max(plan.first, plan.opening, 2), float(growth))
+    return Schedule(len(plan.names) * max(plan.first, plan.first_call, 2), float(growth))
 
 
 def new_ledger(plan: Plan) -> Ledger:

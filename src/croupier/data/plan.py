@@ -140,7 +140,7 @@ class Plan:
         return any(self.bounds)
 
     @property
-    def opening(self) -> int:
+    def first_call(self) -> int:
         """The number of draws in the first call of an arm."""
         return 1 if isinstance(self.batch, str) else self.batch
 

@@ -1,4 +1,4 @@
-"""Seats: start the executors of a run, send them the arms, and replace one that breaks."""
+"""Connections: start the executors of a run, send them the arms, and replace one that breaks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from uuid import uuid4
 from croupier.data.draws import Batch
 from croupier.engines import remote
 from croupier.engines.concurrent_futures import has_processes, let_go
-from croupier.engines.packing import named, packed_batches, packed_kit, unloadable
-from croupier.engines.remote import Kit
-from croupier.engines.staff import Staff
+from croupier.engines.executors import Executors
+from croupier.engines.packing import named, packed_batches, packed_parts, unloadable
+from croupier.engines.remote import RunParts
 from croupier.errors import CroupierWarning, PlanError, callers_level, text_of
 
-__all__ = ["PATIENCE", "SILENCE", "Seat", "Seats"]
+__all__ = ["PATIENCE", "SILENCE", "Connection", "Connections"]
 
 #: At most this many executors in a row may break before they have taken a single task.
 _USELESS: Final = 3
@@ -46,7 +46,7 @@ _log = logging.getLogger("croupier")
 
 
 @dataclass(eq=False)
-class Seat:
+class Connection:
     """An executor, the greeting that it must answer first, and how many broke without a task."""
 
     executor: Executor
@@ -54,23 +54,27 @@ class Seat:
     useless: int = 0
 
 
-class Seats:
-    """The executors of a staff, and the kit that their workers need.
+class Connections:
+    """The executors of a run, and the parts of the run that their workers need.
 
-    `here` says whether the workers are threads of this process. `blob` is the pickled kit, if
+    `here` says whether the workers are threads of this process. `blob` is the pickled parts, if
     there are other processes. `out` are the tickets that are out, for a message. Answered
     greetings go to `arrived`.
     """
 
     def __init__(
-        self, kit: Kit, staff: Staff, out: Collection[int], arrived: SimpleQueue[Future[Any]]
+        self,
+        parts: RunParts,
+        executors: Executors,
+        out: Collection[int],
+        arrived: SimpleQueue[Future[Any]],
     ) -> None:
-        self._kit, self._staff, self._out, self._arrived = kit, staff, out, arrived
+        self._parts, self._executors, self._out, self._arrived = parts, executors, out, arrived
         self.here = False
         self.blob: bytes | None = None
         self._key = uuid4().hex
         self._sent = uuid4().int
-        self._seats: list[Seat] = []
+        self._connections: list[Connection] = []
         self.moved()
 
     def moved(self) -> None:
@@ -83,43 +87,47 @@ class Seats:
 
     def open(self) -> None:
         """Start the workers and send them the arms; an arm that cannot be sent is refused here."""
-        seats = self._staff.workers if self._staff.solo else 1
-        if self._staff.solo:
+        connections = self._executors.workers if self._executors.solo else 1
+        if self._executors.solo:
             self._pack()
-        for _ in range(seats):
-            executor = self._staff.hire()
-            self._seats.append(Seat(executor, self._greeting(executor, self.blob)))
-        replies = [self._greeted(seat) for seat in self._seats]
-        if not self._staff.solo:
+        for _ in range(connections):
+            executor = self._executors.start()
+            self._connections.append(Connection(executor, self._greeting(executor, self.blob)))
+        replies = [self._greeted(connection) for connection in self._connections]
+        if not self._executors.solo:
             self.here = replies[0] == remote.here()
             if self.here:
                 self._refuse_timeouts()
-                remote.keep(self._key, self._kit)
+                remote.keep(self._key, self._parts)
             else:
                 self._pack()
-                self._greet_again(self._seats[0])
-                self._greeted(self._seats[0])
+                self._greet_again(self._connections[0])
+                self._greeted(self._connections[0])
 
     def visit(self) -> None:
         """Make a trip to a worker and back."""
-        seat = self._seats[0]
+        connection = self._connections[0]
         while True:
             try:
-                self._answer(self._greeting(seat.executor, None))
+                self._answer(self._greeting(connection.executor, None))
                 return
             except (Exception, CancelledError) as error:
-                self._mend(seat, error)
-                self._greeted(seat)
+                self._mend(connection, error)
+                self._greeted(connection)
 
     def watch(self) -> None:
         """Let the executors notice what will never come back; say so if there are no workers."""
-        for seat in self._seats:
-            self._staff.watch(seat.executor)
-            if self.silent() < SILENCE or self._warned or self._staff.count(seat.executor) != 0:
+        for connection in self._connections:
+            self._executors.watch(connection.executor)
+            if (
+                self.silent() < SILENCE
+                or self._warned
+                or self._executors.count(connection.executor) != 0
+            ):
                 continue
             self._warned = True
             text = (
-                f"{type(seat.executor).__name__} has no workers: nothing has come back for "
+                f"{type(connection.executor).__name__} has no workers: nothing has come back for "
                 f"{self.silent():.0f} s, and the run waits until there are workers again; start "
                 "them, or end the run with Ctrl-C"
             )
@@ -129,26 +137,30 @@ class Seats:
     @property
     def on_this_machine(self) -> bool:
         """Whether the workers are processes that can be ended here."""
-        return any(has_processes(seat.executor) for seat in self._seats)
+        return any(has_processes(connection.executor) for connection in self._connections)
 
     def close(self, *, idle: bool, stuck: bool = False) -> None:
         """Release the workers; if the run owns them or they are stuck, their work is ended."""
-        if (self._staff.own or stuck) and self._seats:
+        if (self._executors.own or stuck) and self._connections:
             # Idle workers can be asked to end; busy workers must be ended by force.
-            leave = let_go if idle else self._staff.dismiss
-            with ThreadPoolExecutor(len(self._seats)) as all_at_once:
-                list(all_at_once.map(leave, [seat.executor for seat in self._seats]))
-        self._seats.clear()
+            leave = let_go if idle else self._executors.end_at_once
+            with ThreadPoolExecutor(len(self._connections)) as all_at_once:
+                list(
+                    all_at_once.map(
+                        leave, [connection.executor for connection in self._connections]
+                    )
+                )
+        self._connections.clear()
         remote.forget(self._key)
 
-    def free(self, busy: Collection[Seat]) -> Seat | None:
-        """Return a seat that can take a task now; broken executors are replaced on the way."""
-        for seat in self._seats:
-            if seat in busy or not seat.greeting.done():
+    def free(self, busy: Collection[Connection]) -> Connection | None:
+        """Return a connection that can take a task; broken executors are replaced on the way."""
+        for connection in self._connections:
+            if connection in busy or not connection.greeting.done():
                 continue
-            if (error := _error_of(seat.greeting)) is None:
-                return seat
-            self._mend(seat, error)
+            if (error := _error_of(connection.greeting)) is None:
+                return connection
+            self._mend(connection, error)
         return None
 
     def call(self, batches: Sequence[Batch], blob: bytes | None) -> tuple[Any, ...]:
@@ -158,11 +170,13 @@ class Seats:
         self._sent += 1
         return remote.work, self._key, blob, packed_batches(batches), self._sent
 
-    def replace(self, seat: Seat, broken: Executor, error: BaseException | None) -> None:
-        """Put a new executor on a seat, unless this has been done already."""
-        if seat.executor is not broken:
+    def replace(
+        self, connection: Connection, broken: Executor, error: BaseException | None
+    ) -> None:
+        """Give a connection a new executor, unless this has been done already."""
+        if connection.executor is not broken:
             return
-        if not self._staff.rehire:
+        if not self._executors.restarts:
             tickets = ", ".join(str(ticket) for ticket in list(self._out)[:5])
             when = f"while tickets {tickets} were out" if tickets else "before it drew anything"
             raise PlanError(
@@ -170,34 +184,34 @@ class Seats:
                 "replaced: give a function that makes an executor, such as "
                 f"executor=lambda: {getattr(broken, 'made_by', f'{type(broken).__name__}(...)')}"
             )
-        _count_useless(seat, error)
+        _count_useless(connection, error)
         with suppress(Exception):
-            self._staff.dismiss(broken)
-        seat.executor = self._staff.hire()
-        self._greet_again(seat)
+            self._executors.end_at_once(broken)
+        connection.executor = self._executors.start()
+        self._greet_again(connection)
 
-    def _mend(self, seat: Seat, error: BaseException) -> None:
+    def _mend(self, connection: Connection, error: BaseException) -> None:
         """Greet again after a greeting was lost: a new executor if there can be one."""
-        if self._staff.rehire or isinstance(error, BrokenExecutor):
-            self.replace(seat, seat.executor, error)
+        if self._executors.restarts or isinstance(error, BrokenExecutor):
+            self.replace(connection, connection.executor, error)
         else:  # a single worker was lost, such as a node of Dask
-            _count_useless(seat, error)
-            self._greet_again(seat)
+            _count_useless(connection, error)
+            self._greet_again(connection)
 
     def _pack(self) -> None:
-        self.blob = packed_kit(self._kit)
+        self.blob = packed_parts(self._parts)
         self._key = blake2b(self.blob, digest_size=16).hexdigest()
 
     def _refuse_timeouts(self) -> None:
-        for arm in self._kit.arms.values():
+        for arm in self._parts.arms.values():
             if arm.timeout is not None:
                 raise PlanError(
                     f"arm {arm.name!r} has a timeout, but a thread cannot be ended: "
                     "give workers=, or an executor of processes"
                 )
 
-    def _greet_again(self, seat: Seat) -> None:
-        seat.greeting = self._greeting(seat.executor, self.blob)
+    def _greet_again(self, connection: Connection) -> None:
+        connection.greeting = self._greeting(connection.executor, self.blob)
 
     def _greeting(self, executor: Executor, blob: bytes | None) -> Future[Any]:
         """Send a greeting; if it cannot even be sent, its future says why."""
@@ -225,13 +239,13 @@ class Seats:
             self.watch()
         return greeting.result()
 
-    def _greeted(self, seat: Seat) -> str:
+    def _greeted(self, connection: Connection) -> str:
         """Return which process answered a greeting, or raise an error that says why none can."""
         while True:
             try:
-                where, wrong = self._answer(seat.greeting)
+                where, wrong = self._answer(connection.greeting)
             except (Exception, CancelledError) as error:
-                self._mend(seat, error)
+                self._mend(connection, error)
                 continue
             if wrong is not None:
                 raise PlanError(unloadable(wrong))
@@ -242,9 +256,9 @@ def _error_of(greeting: Future[Any]) -> BaseException | None:
     return CancelledError() if greeting.cancelled() else greeting.exception()
 
 
-def _count_useless(seat: Seat, error: BaseException | None) -> None:
-    seat.useless += 1
-    if seat.useless > _USELESS:
+def _count_useless(connection: Connection, error: BaseException | None) -> None:
+    connection.useless += 1
+    if connection.useless > _USELESS:
         raise _unusable(error) from error
 
 

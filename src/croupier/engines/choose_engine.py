@@ -13,11 +13,11 @@ from typing import Any, Final, TypeAlias
 from croupier.checks import count_of
 from croupier.engines import concurrent_futures, dask, mpi, ray
 from croupier.engines.executor_engine import Pool
+from croupier.engines.executors import Executors
 from croupier.engines.loky import processes
-from croupier.engines.staff import Staff
 from croupier.errors import PlanError
 
-__all__ = ["COUNTS", "ExecutorLike", "Pool", "Staff", "staff_of"]
+__all__ = ["COUNTS", "ExecutorLike", "Executors", "Pool", "executors_of"]
 
 ExecutorLike: TypeAlias = Executor | Callable[[], Executor]
 
@@ -30,13 +30,15 @@ COUNTS: Final[tuple[Callable[[Any], int | None], ...]] = (
 )
 
 
-def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | None = None) -> Staff:
-    """Return the staff that performs the batches: processes, or the workers of an executor.
+def executors_of(
+    workers: int | None, executor: ExecutorLike | None, width: int | None = None
+) -> Executors:
+    """Return the executors that performs the batches: processes, or the workers of an executor.
 
     If an executor does not report its number of workers, give `workers` or `width`.
 
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> staff_of(None, lambda: ThreadPoolExecutor(3)).workers
+    >>> executors_of(None, lambda: ThreadPoolExecutor(3)).workers
     3
     """
     workers = None if workers is None else count_of("workers", workers)
@@ -52,14 +54,14 @@ def staff_of(workers: int | None, executor: ExecutorLike | None, width: int | No
             f"{given!r} is not an executor, but it has one: give executor=client.get_executor()"
         )
     steady = dask.steadied(given)
-    return Staff(
-        _workers(given, workers), lambda: steady, rehire=False, own=False,
-        dismiss=concurrent_futures.dismiss, watch=dask.watch, count=_count,
-        ahead=getattr(steady, "ahead", Staff.ahead),
+    return Executors(
+        _workers(given, workers), lambda: steady, restarts=False, own=False,
+        end_at_once=concurrent_futures.end_at_once, watch=dask.watch, count=_count,
+        ahead=getattr(steady, "ahead", Executors.ahead),
     )  # fmt: skip
 
 
-def _made_by(factory: Any, workers: int | None) -> Staff:
+def _made_by(factory: Any, workers: int | None) -> Executors:
     wanted = f"executor must be an executor, or a function that makes one, got {factory!r}"
     if not callable(factory):
         raise PlanError(wanted)
@@ -71,13 +73,13 @@ def _made_by(factory: Any, workers: int | None) -> Staff:
         raise PlanError(f"{wanted}, which returns {first!r}")
     spare = [_steady(first)]
 
-    def hire() -> Executor:
+    def start() -> Executor:
         return spare.pop() if spare else _steady(factory())
 
-    return Staff(
-        _workers(first, workers), hire, rehire=True, own=True,
-        dismiss=concurrent_futures.dismiss, watch=dask.watch, count=_count,
-        ahead=getattr(spare[0], "ahead", Staff.ahead),
+    return Executors(
+        _workers(first, workers), start, restarts=True, own=True,
+        end_at_once=concurrent_futures.end_at_once, watch=dask.watch, count=_count,
+        ahead=getattr(spare[0], "ahead", Executors.ahead),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from croupier.engines.end_with_driver import begin_in_pool
 
-__all__ = ["count", "dismiss", "ending_with_driver", "has_processes", "let_go"]
+__all__ = ["count", "end_at_once", "ending_with_driver", "has_processes", "let_go"]
 
 #: An idle process that was asked to end is killed after this many seconds.
 _GRACE: Final = 2.0
@@ -53,7 +53,7 @@ def let_go(executor: Executor) -> None:
         impatient.cancel()
 
 
-def dismiss(executor: Executor) -> None:
+def end_at_once(executor: Executor) -> None:
     """End an executor at once, with its processes if it has any."""
     processes = _processes(executor)
     try:
@@ -64,7 +64,7 @@ def dismiss(executor: Executor) -> None:
 
 
 def has_processes(executor: Executor) -> bool:
-    """Tell whether an executor has processes on this machine that `dismiss` ends."""
+    """Tell whether an executor has processes on this machine that `end_at_once` ends."""
     return bool(_processes(executor))
 
 

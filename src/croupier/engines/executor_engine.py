@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, Final
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines.broken_executors import PATIENCE, SILENCE, Seat, Seats
+from croupier.engines.broken_executors import PATIENCE, SILENCE, Connection, Connections
+from croupier.engines.executors import Executors
 from croupier.engines.hold_interrupts import held
 from croupier.engines.packing import named, unloadable, unpacked
-from croupier.engines.remote import Failure, Kit, too_long
-from croupier.engines.staff import Staff
+from croupier.engines.remote import Failure, RunParts, too_long
 from croupier.errors import ArmError, CroupierError
 
 if TYPE_CHECKING:
@@ -48,16 +48,16 @@ _LAST_WAIT: Final = 1.0
 
 @dataclass(eq=False)
 class _Task:
-    """Batches that travel together; `executor` is the executor of the seat at that time."""
+    """Batches that travel together; `executor` is that of the connection at that time."""
 
     batches: Sequence[Batch]
-    seat: Seat
+    connection: Connection
     executor: Executor
     began: float
 
 
 class Pool:
-    """Performs batches on the executors of a staff, and retries what dies with its worker.
+    """Performs batches on the executors of a run, and retries what dies with its worker.
 
     If a worker dies, its tickets are sent again; a ticket is tried three times at most. If an arm
     fails, the run ends with an ArmError. It is the error of the oldest ticket that failed, as far
@@ -65,9 +65,9 @@ class Pool:
     """
 
     def __init__(
-        self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None, staff: Staff
+        self, plan: Plan, arms: Mapping[str, Arm], digest: Digest | None, executors: Executors
     ) -> None:
-        self._staff, self._arms = staff, arms
+        self._executors, self._arms = executors, arms
         self.keep: Callable[[Outcome], None] = lambda outcome: None
         self._out: deque[int] = deque()
         self._waiting: deque[Batch] = deque()
@@ -79,9 +79,11 @@ class Pool:
         self._suspects: set[int] = set()
         self._pace: dict[str, float] = {}
         self._arrived: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._seats = Seats(Kit(plan, arms, digest), staff, self._out, self._arrived)
+        self._connections = Connections(
+            RunParts(plan, arms, digest), executors, self._out, self._arrived
+        )
         try:
-            self._seats.open()
+            self._connections.open()
             trip = min(self._visit() for _ in range(3))
         except BaseException:
             self.close()
@@ -133,14 +135,14 @@ class Pool:
         for future in self._tasks:
             future.cancel()
         idle = all(future.done() for future in self._tasks)
-        self._seats.close(idle=idle, stuck=self._stuck)
+        self._connections.close(idle=idle, stuck=self._stuck)
 
     # -- out
 
     def _visit(self) -> float:
         """Return how many seconds a trip to a worker and back takes."""
         began = time.perf_counter()
-        self._seats.visit()
+        self._connections.visit()
         return time.perf_counter() - began
 
     def _seconds(self, batch: Batch) -> float:
@@ -149,26 +151,26 @@ class Pool:
             return math.inf  # travels alone, so that it is clear which batch failed
         return batch.size * self._pace.get(batch.arm, math.inf)
 
-    def _free(self) -> Seat | None:
-        """Return a seat that can take a task now."""
-        busy: set[Seat] = set()
-        if self._staff.solo or self._suspects:
-            busy = {task.seat for future, task in self._tasks.items() if not future.done()}
-        return self._seats.free(busy)
+    def _free(self) -> Connection | None:
+        """Return a connection that can take a task now."""
+        busy: set[Connection] = set()
+        if self._executors.solo or self._suspects:
+            busy = {task.connection for future, task in self._tasks.items() if not future.done()}
+        return self._connections.free(busy)
 
     def _ship(self) -> None:
-        """Send the batches that are waiting, as long as there are free seats."""
+        """Send the batches that are waiting, as long as there are free connections."""
         oldest_failed = min(self._failed, default=math.inf)
         while (
             self._waiting
             and self._waiting[0].ticket < oldest_failed
-            and (seat := self._free()) is not None
+            and (connection := self._free()) is not None
         ):
-            self._send(seat, self._for_one_task())
+            self._send(connection, self._for_one_task())
 
     def _for_one_task(self) -> list[Batch]:
         """Take batches that together are worth a trip, and leave the other workers their share."""
-        share = sum(map(self._seconds, self._waiting)) / self._staff.workers
+        share = sum(map(self._seconds, self._waiting)) / self._executors.workers
         enough = min(self._worth, max(self._trip, share))
         batches = [self._waiting.popleft()]
         seconds = self._seconds(batches[0])
@@ -180,17 +182,19 @@ class Pool:
             batches.append(self._waiting.popleft())
         return batches
 
-    def _send(self, seat: Seat, batches: Sequence[Batch], blob: bytes | None = None) -> None:
-        call = self._seats.call(batches, blob)
-        task = _Task(batches, seat, seat.executor, time.perf_counter())
+    def _send(
+        self, connection: Connection, batches: Sequence[Batch], blob: bytes | None = None
+    ) -> None:
+        call = self._connections.call(batches, blob)
+        task = _Task(batches, connection, connection.executor, time.perf_counter())
         try:
-            future = seat.executor.submit(*call)
+            future = connection.executor.submit(*call)
         except Exception as error:  # it broke, or was shut down, a moment ago
             self._waiting.extendleft(reversed(batches))
-            self._seats.replace(seat, seat.executor, error)
+            self._connections.replace(connection, connection.executor, error)
             return
         self._tasks[future] = task
-        self._seats.moved()
+        self._connections.moved()
         future.add_done_callback(self._arrived.put)
 
     # -- back
@@ -201,13 +205,13 @@ class Pool:
             try:
                 self._settle(self._arrived.get(timeout=min(patience, self._end_hung())))
             except Empty:
-                self._seats.watch()
+                self._connections.watch()
         while not self._arrived.empty():
             self._settle(self._arrived.get())
 
     def _settle(self, future: Future[Any]) -> None:
         """Take in the reply of a task."""
-        self._seats.moved()
+        self._connections.moved()
         task = self._tasks.pop(future, None)
         if task is None:  # a greeting
             return
@@ -217,19 +221,19 @@ class Pool:
             self._bury(task, error)
             return
         if reply is None:
-            self._send(task.seat, task.batches, self._seats.blob)
+            self._send(task.connection, task.batches, self._connections.blob)
             return
         if isinstance(reply, str):
             self._fail(task.batches[0], unloadable(reply))
             return
-        task.seat.useless = 0
+        task.connection.useless = 0
         with held:  # all that came back together is kept
             for batch, packed in zip(task.batches, reply, strict=True):
                 self._take(batch, packed)
 
     def _take(self, batch: Batch, packed: Any) -> None:
         """Take in what came back for one batch."""
-        came = packed if self._seats.here else unpacked(batch, packed)
+        came = packed if self._connections.here else unpacked(batch, packed)
         if isinstance(came, Failure):
             if came.fatal:
                 self._fail(batch, came)
@@ -253,8 +257,10 @@ class Pool:
     def _bury(self, task: _Task, error: BaseException) -> None:
         """Send the batches of a dead worker again, one by one."""
         if isinstance(error, BrokenExecutor):
-            task.seat.useless = -1  # it took a task, so the batch is to blame, not the executor
-            self._seats.replace(task.seat, task.executor, error)
+            task.connection.useless = (
+                -1
+            )  # it took a task, so the batch is to blame, not the executor
+            self._connections.replace(task.connection, task.executor, error)
         for batch in reversed(task.batches):
             self._again(batch, named(error))
             if isinstance(error, BrokenExecutor) and self._lost[batch.ticket] == TRIES - 1:
@@ -275,7 +281,7 @@ class Pool:
     def _end_hung(self) -> float:
         """Fail the batches that are beyond their timeout; return how long to wait at most."""
         patience = min(PATIENCE, max(0.0, self._impatient - time.perf_counter()))
-        if not self._staff.solo:
+        if not self._executors.solo:
             self._end_silent()
             return patience
         now = time.perf_counter()
@@ -297,7 +303,10 @@ class Pool:
         batches = [batch for task in self._tasks.values() for batch in task.batches]
         timeouts = [self._arms[batch.arm].timeout or math.inf for batch in batches]
         longest = max(timeouts, default=math.inf)
-        if self._seats.silent() > max(SILENCE, 2 * longest) and self._seats.on_this_machine:
+        if (
+            self._connections.silent() > max(SILENCE, 2 * longest)
+            and self._connections.on_this_machine
+        ):
             self._stuck = True
             self._fail(
                 min(batches, key=lambda batch: batch.ticket),

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from typing import Final
 
 from croupier.engines.end_with_driver import begin
-from croupier.engines.staff import Staff
+from croupier.engines.executors import Executors
 from croupier.errors import PlanError
 
 __all__ = ["processes"]
@@ -17,7 +17,7 @@ __all__ = ["processes"]
 _NO_NEWS: Final = "ignore:resource_tracker:UserWarning"
 
 
-def processes(workers: int) -> Staff:
+def processes(workers: int) -> Executors:
     """Return `workers` processes, each with its own executor.
 
     When a process of a shared pool dies, the pool breaks and all its batches are lost. When a
@@ -30,14 +30,14 @@ def processes(workers: int) -> Staff:
             f"workers={workers} needs loky: pip install '.[parallel]', or give executor="
         ) from None
 
-    def hire() -> Executor:
+    def start() -> Executor:
         _start_the_cleaner()
         one: Executor = loky.ProcessPoolExecutor(
             max_workers=1, initializer=begin, initargs=(os.getpid(),)
         )
         return one
 
-    return Staff(workers, hire, rehire=True, own=True, dismiss=_dismiss, solo=True)
+    return Executors(workers, start, restarts=True, own=True, end_at_once=_dismiss, solo=True)
 
 
 def _start_the_cleaner() -> None:

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 from croupier.data.draws import Batch, Outcome
 from croupier.engines import remote
-from croupier.engines.remote import Failure, Kit
+from croupier.engines.remote import Failure, RunParts
 from croupier.errors import ArmError, PlanError, text_of
 
-__all__ = ["named", "packed_batches", "packed_kit", "unloadable", "unpacked"]
+__all__ = ["named", "packed_batches", "packed_parts", "unloadable", "unpacked"]
 
 
-def packed_kit(kit: Kit) -> bytes:
-    """Pickle a kit, or name the arm that cannot be sent."""
-    for name, arm in kit.arms.items():
+def packed_parts(parts: RunParts) -> bytes:
+    """Pickle the parts of a run, or name the arm that cannot be sent."""
+    for name, arm in parts.arms.items():
         try:
             remote.dumps(arm)
         except Exception as error:
@@ -26,7 +26,7 @@ def packed_kit(kit: Kit) -> bytes:
                 "plain data in it and open files and connections when it is called, or use "
                 "threads, executor=ThreadPoolExecutor(n); lambdas and closures need cloudpickle"
             ) from error
-    return remote.dumps(kit)
+    return remote.dumps(parts)
 
 
 def packed_batches(batches: Sequence[Batch]) -> bytes:

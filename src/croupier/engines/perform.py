@@ -104,8 +104,8 @@ _ONE_NUMBER: Final = (
 
 def _way_out(error: BaseException) -> str:
     """Return what helps if an arm works for one draw only, else nothing."""
-    said = text_of(error)
-    if not any(text in said for text in _ONE_NUMBER):
+    message = text_of(error)
+    if not any(text in message for text in _ONE_NUMBER):
         return ""
     return (
         "; one call makes many draws: use functions of numpy that take arrays, such as np.exp, "
@@ -117,13 +117,13 @@ def _end_copy(process: int, batch: Batch) -> None:
     """End this process if the arm has made it by a fork: it must not play the run a second time."""
     if os.getpid() == process:
         return
-    said = (
+    message = (
         f"croupier: arm {batch.arm!r}, ticket {batch.ticket}: it called os.fork, and the new "
         f"process {os.getpid()} came back from the arm; that process is ended. End it in the arm, "
         "with os._exit(0)\n"
     )
     with suppress(OSError):
-        os.write(2, said.encode(errors="replace"))  # not print: buffers belong to the other process
+        os.write(2, message.encode(errors="replace"))  # not print: its buffers are not ours
     os._exit(1)
 
 

@@ -24,10 +24,20 @@ from croupier.errors import LONGEST_TEXT, ArmError, CroupierError, text_of
 if TYPE_CHECKING:
     from croupier.policies.base import Digest
 
-__all__ = ["Failure", "Kit", "dumps", "forget", "greet", "here", "keep", "perform_here", "work"]
+__all__ = [
+    "Failure",
+    "RunParts",
+    "dumps",
+    "forget",
+    "greet",
+    "here",
+    "keep",
+    "perform_here",
+    "work",
+]
 
 
-class Kit(NamedTuple):
+class RunParts(NamedTuple):
     """What a worker needs to perform any batch of a run: sent once, then known by its key."""
 
     plan: Plan
@@ -53,7 +63,7 @@ class Failure(NamedTuple):
 
 
 #: The kits that this process has, by key; a long-lived worker forgets the oldest of them.
-_KITS: dict[str, Kit] = {}
+_KITS: dict[str, RunParts] = {}
 _KEPT: Final = 8
 
 #: A worker with a hung thread ends this many seconds after its reply, so that the reply can leave.
@@ -69,21 +79,21 @@ def dumps(thing: Any) -> bytes:
     return bytes(cloudpickle.dumps(thing))
 
 
-def keep(key: str, kit: Kit) -> None:
-    """Remember a kit in this process."""
+def keep(key: str, parts: RunParts) -> None:
+    """Remember the parts of a run in this process."""
     _KITS.pop(key, None)
     while len(_KITS) >= _KEPT:
         _KITS.pop(next(iter(_KITS)), None)
-    _KITS[key] = kit
+    _KITS[key] = parts
 
 
 def forget(key: str) -> None:
-    """Forget the kit of a run that is over."""
+    """Forget the parts of a run that is over."""
     _KITS.pop(key, None)
 
 
 def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, str | None]:
-    """Load a kit if one is sent; return which process this is, and what went wrong.
+    """Load the parts of a run if they are sent; return which process this is, and what went wrong.
 
     `sending` makes each call different, because some engines answer equal calls only once.
     """
@@ -105,20 +115,20 @@ def work(
 ) -> list[bytes] | str | None:
     """Perform batches and return the result of each, or a text that says what cannot be loaded.
 
-    None means that this process does not know the kit, and that it must be sent, too.
+    None means that this process does not know the parts, and that they must be sent, too.
     """
     if blob is not None and key not in _KITS:
         _, wrong = greet(key, blob)
         if wrong is not None:
             return wrong
-    kit = _KITS.get(key)
-    if kit is None:
+    parts = _KITS.get(key)
+    if parts is None:
         return None
     try:
         asked: Sequence[Batch] = pickle.loads(batches)
     except BaseException as error:
         return f"{type(error).__name__}: {text_of(error)}"
-    return [_packed(batch, _attempt(kit, batch)) for batch in asked]
+    return [_packed(batch, _attempt(parts, batch)) for batch in asked]
 
 
 def perform_here(key: str, batches: Sequence[Batch]) -> list[Outcome | Failure]:
@@ -126,12 +136,12 @@ def perform_here(key: str, batches: Sequence[Batch]) -> list[Outcome | Failure]:
     return [_attempt(_KITS[key], batch) for batch in batches]
 
 
-def _attempt(kit: Kit, batch: Batch) -> Outcome | Failure:
-    arm = kit.arms[batch.arm]
+def _attempt(parts: RunParts, batch: Batch) -> Outcome | Failure:
+    arm = parts.arms[batch.arm]
     try:
         if arm.timeout is not None and not _ended_by_driver:
-            return _in_time(kit, arm, batch, arm.timeout)
-        return perform(kit.plan, arm, batch, kit.digest)
+            return _in_time(parts, arm, batch, arm.timeout)
+        return perform(parts.plan, arm, batch, parts.digest)
     except BaseException as error:
         return _failure(batch, error)
 
@@ -146,13 +156,13 @@ def watched_by_driver() -> None:
     _ended_by_driver = True
 
 
-def _in_time(kit: Kit, arm: Arm, batch: Batch, seconds: float) -> Outcome | Failure:
+def _in_time(parts: RunParts, arm: Arm, batch: Batch, seconds: float) -> Outcome | Failure:
     """Perform a batch in a thread; if it hangs, report it and then end this process."""
     came: list[Outcome | Failure] = []
 
     def attempt() -> None:
         try:
-            came.append(perform(kit.plan, arm, batch, kit.digest))
+            came.append(perform(parts.plan, arm, batch, parts.digest))
         except BaseException as error:
             came.append(_failure(batch, error))
 

@@ -172,7 +172,7 @@ def _misallocated(plan: Plan, ledger: Ledger) -> list[str]:
     at its best price, because a machine that interrupts calls interrupts mostly those of the arm
     that gets the time.
     """
-    if ledger.spent < _DECIDED * max(plan.first, plan.opening) * ledger.price.sum():
+    if ledger.spent < _DECIDED * max(plan.first, plan.first_call) * ledger.price.sum():
         return []
     V = ledger.variance @ objective_weights(plan, ledger, ledger.variance)
     known = (V > 0) & (ledger.df.min(axis=1) >= FEW)

@@ -83,13 +83,13 @@ class FilledIn:
         program = self.program
         with self._work_folder(point) as folder:
             try:
-                said = self._run(point, folder)
+                printed = self._run(point, folder)
                 if program.reads:
-                    said = _contents(folder / program.reads)
-                return self._value(said)
+                    printed = _contents(folder / program.reads)
+                return self._value(printed)
             except ProgramError as failed:
                 message = f"the program {program.text!r:.200} {failed}"
-                raise ProgramError(message, failed.said) from None
+                raise ProgramError(message, failed.printed) from None
 
     def _run(self, point: Floats, folder: Path) -> bytes:
         program = self.program
@@ -98,23 +98,23 @@ class FilledIn:
             arguments[0] = os.path.join(self._place, arguments[0])
         process = Process(arguments, folder, environment=dict(program.environment or {}))
         try:
-            said = process.read(_limited, program.timeout)
+            printed = process.read(_limited, program.timeout)
             process.check_end(program.timeout)
-            return said
+            return printed
         finally:
             process.end()
 
-    def _value(self, said: bytes) -> Any:
+    def _value(self, printed: bytes) -> Any:
         program = self.program
         if program.find is not None:
-            matches = re.findall(program.find.encode(), said)
+            matches = re.findall(program.find.encode(), printed)
             if not matches:
-                last = [printable(line) for line in said.splitlines()[-1:]]
+                last = [printable(line) for line in printed.splitlines()[-1:]]
                 raise ProgramError(f"printed nothing that fits find={program.find!r}; last: {last}")
             groups = matches[-1] if isinstance(matches[-1], tuple) else (matches[-1],)
-            said = b" ".join(groups)
+            printed = b" ".join(groups)
         answer = Answer(program.output, program.components, False, False, "point")
-        return draws_of(answer, said.strip() if answer.output != "binary" else said, 1)[0]
+        return draws_of(answer, printed.strip() if answer.output != "binary" else printed, 1)[0]
 
     @contextmanager
     def _work_folder(self, point: Floats) -> Iterator[Path]:

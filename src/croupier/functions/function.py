@@ -213,11 +213,11 @@ class Function:
         name = self.role.name
         if not isinstance(error, NotAllowed):
             join = ":" if isinstance(error, ProgramError) else ""
-            said = f"{name}{join} {told(error)}, at the point {shown(point)}"
-            return ArmError(said, arm=name, value=error)
+            printed = f"{name}{join} {told(error)}, at the point {shown(point)}"
+            return ArmError(printed, arm=name, value=error)
         bad = np.ravel(error.value)[~np.ravel(self.role.allowed(np.asarray(error.value)))][0]
-        said = f"{name} is {bad} at the point {shown(point)}. {self.role.way_out}"
-        return ArmError(said, arm=name, value=float(bad))
+        printed = f"{name} is {bad} at the point {shown(point)}. {self.role.way_out}"
+        return ArmError(printed, arm=name, value=float(bad))
 
 
 class NotAllowed(Exception):  # noqa: N818 - it is not raised, except as the cause of an ArmError
@@ -229,11 +229,11 @@ class NotAllowed(Exception):  # noqa: N818 - it is not raised, except as the cau
 
 
 class ProgramError(Exception):
-    """What a program did wrong; `said` is the line or value that is wrong."""
+    """What a program did wrong; `printed` is the line or value that is wrong."""
 
-    def __init__(self, message: str, said: Any = None) -> None:
+    def __init__(self, message: str, printed: Any = None) -> None:
         super().__init__(message)
-        self.said = said
+        self.printed = printed
 
 
 def numbers(raw: Any, role: Role) -> NDArray[Any]:

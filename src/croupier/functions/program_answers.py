@@ -85,12 +85,12 @@ def _not_endless(length: int, size: int) -> None:
         raise ProgramError(f"has printed {length:,} bytes for {size} draws")
 
 
-def draws_of(answer: Answer, said: bytes, size: int) -> Any:
+def draws_of(answer: Answer, answered: bytes, size: int) -> Any:
     """Return the draws that a program has printed: an array, or `Draws` with their costs."""
     if answer.output == "binary":
-        table = _binary(answer, said, size)
+        table = _binary(answer, answered, size)
     else:
-        lines = said.split(b"\n")
+        lines = answered.split(b"\n")
         if not lines[-1].strip():
             lines.pop()
         if len(lines) != size:
@@ -110,14 +110,14 @@ def _draws(answer: Answer, values: Any, costs: Any) -> Any:
     return values if costs is None else Draws(values, costs)
 
 
-def _binary(answer: Answer, said: bytes, size: int) -> Floats:
+def _binary(answer: Answer, answered: bytes, size: int) -> Floats:
     needed = size * answer.bytes_per_draw
-    if len(said) != needed:
+    if len(answered) != needed:
         raise ProgramError(
-            f"was asked for {_count(size, answer.what)} and printed {len(said):,} bytes, not "
+            f"was asked for {_count(size, answer.what)} and printed {len(answered):,} bytes, not "
             f"{needed:,} ({answer.bytes_per_draw} per {answer.what})"
         )
-    return np.frombuffer(said, _DOUBLE).astype(np.float64).reshape(size, -1)
+    return np.frombuffer(answered, _DOUBLE).astype(np.float64).reshape(size, -1)
 
 
 def _columns(answer: Answer, lines: Sequence[bytes]) -> Floats:

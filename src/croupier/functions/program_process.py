@@ -86,15 +86,15 @@ class Process:
         except OSError:
             raise self._failed(f"ended before it was asked{self._code()}") from None
 
-    def feed(self, said: bytes) -> None:
+    def feed(self, printed: bytes) -> None:
         """Send the points of a call to a program that stays, which may answer meanwhile."""
         self.check_quiet(0)
-        self._feed(said)
+        self._feed(printed)
 
-    def _feed(self, said: bytes) -> None:
+    def _feed(self, printed: bytes) -> None:
         # In a thread: a program that answers line by line waits until its answers are read.
         feeder = threading.Thread(
-            target=_write, args=(self._process.stdin, said, not self._stays), daemon=True
+            target=_write, args=(self._process.stdin, printed, not self._stays), daemon=True
         )
         feeder.start()
 
@@ -125,10 +125,10 @@ class Process:
                     return b"".join(parts)
         if self._late:
             raise self._failed(f"did not answer within {timeout:g} s, and was ended")
-        said = b"".join(parts)
+        printed = b"".join(parts)
         if self._stays:
             raise self._failed(f"ended before its answer was complete{self._code()}")
-        return said
+        return printed
 
     def _some(self, stdout: Any) -> bytes:
         """Return what comes next, and nothing at the end.
@@ -160,7 +160,7 @@ class Process:
     def wrong(self, failed: ProgramError) -> ProgramError:
         """Return an error about an answer, with the last lines of the program."""
         self._listener.join(_LAST_WORDS / 10)
-        return ProgramError(f"{failed}{self._last_lines()}", failed.said)
+        return ProgramError(f"{failed}{self._last_lines()}", failed.printed)
 
     def _too_much(self) -> TooMuchError:
         self._listener.join(_LAST_WORDS)
@@ -243,10 +243,10 @@ def _listen(stream: Any, lines: deque[bytes]) -> None:
             lines.append(rest)
 
 
-def _write(stream: Any, said: bytes, close: bool) -> None:
+def _write(stream: Any, printed: bytes, close: bool) -> None:
     """Write to a program; one that ends early shows in what it prints and in its exit code."""
     with suppress(OSError, ValueError):
-        view = memoryview(said)
+        view = memoryview(printed)
         while view:
             view = view[stream.write(view) :]
         if close:

@@ -179,7 +179,7 @@ class Program:
         except ProgramError as failed:
             self._forget()
             message = f"the program {self.text!r:.200} (size {size}, seed {seed}) {failed}"
-            raise ArmError(message, arm=self.name, value=failed.said) from None
+            raise ArmError(message, arm=self.name, value=failed.printed) from None
         except BaseException:
             self._forget()  # its next answer would be the rest of this one
             raise
@@ -190,9 +190,9 @@ class Program:
 
     def _once(self, process: Process, answer: Answer, size: int) -> Any:
         try:
-            said = process.read(more_than(answer, size), self.timeout)
+            printed = process.read(more_than(answer, size), self.timeout)
             process.check_end(self.timeout)
-            return self._draws(process, answer, said, size)
+            return self._draws(process, answer, printed, size)
         finally:
             process.end()
 
@@ -217,12 +217,12 @@ class Program:
         return self._answered(process, self._answer, size)
 
     def _answered(self, process: Process, answer: Answer, size: int) -> Any:
-        said = process.read(all_of(answer, size), self.timeout)
-        return self._draws(process, answer, said, size)
+        printed = process.read(all_of(answer, size), self.timeout)
+        return self._draws(process, answer, printed, size)
 
-    def _draws(self, process: Process, answer: Answer, said: bytes, size: int) -> Any:
+    def _draws(self, process: Process, answer: Answer, printed: bytes, size: int) -> Any:
         try:
-            return draws_of(answer, said, size)
+            return draws_of(answer, printed, size)
         except ProgramError as failed:
             raise process.wrong(failed) from None
 
@@ -266,16 +266,16 @@ class Program:
         n = len(points)
         answer = Answer(self.output, self.components, False, False, "point")
         if self.output == "binary":
-            said = points.astype("<f8").tobytes()
+            printed = points.astype("<f8").tobytes()
         else:
-            said = "".join(" ".join(map(repr, row)) + "\n" for row in points.tolist()).encode()
+            printed = "".join(" ".join(map(repr, row)) + "\n" for row in points.tolist()).encode()
         arguments = self.arguments(n, 0)
         try:
             if not self.stdin:
-                return self._once(self._process(arguments, fed=said), answer, n)
+                return self._once(self._process(arguments, fed=printed), answer, n)
             process = self._staying(arguments)
             began = time.monotonic()
-            process.feed(said)
+            process.feed(printed)
             values = self._answered(process, answer, n)
             if n > 1:
                 # A line too many gives its point the answer of another one, and the last answer
@@ -291,7 +291,7 @@ class Program:
             raise ArmError(f"{message}\nprint one line for every point", arm=self.name) from None
         except ProgramError as failed:
             self._forget()
-            raise ProgramError(f"the program {self.text!r:.200} {failed}", failed.said) from None
+            raise ProgramError(f"the program {self.text!r:.200} {failed}", failed.printed) from None
         except BaseException:
             self._forget()
             raise

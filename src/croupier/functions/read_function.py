@@ -57,13 +57,13 @@ def read_function(
         ways: list[Takes] = ["all", "one"] if takes is None else [takes]
         if takes is None and x.shape[1:] == (1,):
             ways.append("number")
-        said = []
+        reasons = []
         for way in ways:
             found = _as_all(given, x, role) if way == "all" else _as_one(given, x, role, way)
             if isinstance(found, Function):
                 return replace(found, retries=retries)
-            said.append(found)
-        trouble = trouble or f"{said[0]}; {said[-1]}" if len(said) > 1 else said[0]
+            reasons.append(found)
+        trouble = trouble or f"{reasons[0]}; {reasons[-1]}" if len(reasons) > 1 else reasons[0]
     d = points[0].shape[1]
     raise PlanError(
         f"{role.name} can be called neither with many points nor with one: {trouble}; the points "

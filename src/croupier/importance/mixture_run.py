@@ -49,10 +49,10 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
     shares = _shares(family, options.proportions)
     learned = _fitted_names(family, options.tune, shares)
     arms = _arms(family, learned)
-    staff = settings.staff(arms)
+    executors = settings.executors(arms)
     plan = settings.plan(
         arms,
-        staff,
+        executors,
         table=MIXED,
         settings={
             "proportions": shares,
@@ -64,7 +64,7 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
         policy={"name": MIXED},
         combine=MIXED,
     )
-    return conduct(Mixture, plan, arms, settings, staff)
+    return conduct(Mixture, plan, arms, settings, executors)
 
 
 def _check(family: Family, settings: RunSettings) -> None:

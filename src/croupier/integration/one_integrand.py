@@ -106,18 +106,18 @@ def integrate(
     if domain.dimension >= LEAST_DIMENSION:
         families.append("turned")
     arms = [Arm(NetArm(integrand, domain, name), name) for name in families]
-    staff = settings.staff(arms)
+    executors = settings.executors(arms)
     rotation = None if domain.rotation is None else domain.rotation.tolist()
     plan = settings.plan(
         arms,
-        staff,
+        executors,
         table=RACE,
         settings={"dimension": domain.dimension, "rotation": rotation},
         policy={"name": RACE},
         combine=RACE,
         components=names,
     )
-    return conduct(Race, plan, arms, settings, staff)
+    return conduct(Race, plan, arms, settings, executors)
 
 
 def _check(settings: RunSettings) -> None:

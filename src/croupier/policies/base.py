@@ -24,10 +24,10 @@ __all__ = [
     "describe",
     "digest_of",
     "epochs_of",
+    "first_draws",
     "group_of",
     "lacks_of",
     "objective_weights",
-    "opening",
     "prepare_of",
     "price_of",
     "smallest",
@@ -167,7 +167,7 @@ def smallest(scores: Floats) -> int:
     return arm
 
 
-def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
+def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
@@ -181,7 +181,7 @@ def opening(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | No
         price = ledger.price
         draws = np.where(waits(price, price.min(), ledger.spent - ledger.cost), np.inf, draws)
     least = int(draws.argmin())
-    return (least, plan.opening) if draws[least] < plan.first or ledger.fewest < 2 else None
+    return (least, plan.first_call) if draws[least] < plan.first or ledger.fewest < 2 else None
 
 
 def price_of(plan: Plan, ledger: Ledger) -> Floats:

@@ -16,8 +16,8 @@ from croupier.errors import PlanError
 from croupier.policies.base import (
     Choice,
     Random,
+    first_draws,
     objective_weights,
-    opening,
     price_of,
     smallest,
 )
@@ -96,7 +96,7 @@ class Greedy:
         return plan
 
     def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        first = opening(state, ledger, pending)
+        first = first_draws(state, ledger, pending)
         return smallest(_cost_times_variance(state, ledger)) if first is None else first
 
     def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
@@ -128,7 +128,7 @@ class ExploreThenCommit:
     def choose(self, state: _Exploring, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if state.committed is not None:
             return state.committed
-        if (first := opening(state.plan, ledger, pending)) is not None:
+        if (first := first_draws(state.plan, ledger, pending)) is not None:
             return first
         draws = ledger.count + pending
         arm = int(draws.argmin())

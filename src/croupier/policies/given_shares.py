@@ -12,7 +12,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Random, opening, price_of
+from croupier.policies.base import Choice, Random, first_draws, price_of
 from croupier.policies.stratified import most_behind
 
 __all__ = ["GivenShares"]
@@ -58,7 +58,7 @@ class GivenShares:
         return _State(plan, np.array(shares, float))
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        if (first := opening(state.plan, ledger, pending)) is not None:
+        if (first := first_draws(state.plan, ledger, pending)) is not None:
             return first
         return most_behind(state.shares, price_of(state.plan, ledger), ledger, pending)
 

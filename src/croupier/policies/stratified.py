@@ -19,8 +19,8 @@ from croupier.policies.base import (
     Choice,
     Play,
     Random,
+    first_draws,
     objective_weights,
-    opening,
     price_of,
     smallest,
 )
@@ -208,7 +208,9 @@ class MCUCB:
         schedule = schedule_of(plan)
         if schedule is None or decided < max(epoch.end, schedule.opening):
             return state
-        if not epoch.end and (schedule.opens(ledger) or opening(plan, ledger, pending) is not None):
+        if not epoch.end and (
+            schedule.opens(ledger) or first_draws(plan, ledger, pending) is not None
+        ):
             return state
         before = ledger.count + pending
         opened = epoch.opened if epoch.end else before
@@ -223,7 +225,7 @@ class MCUCB:
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         plan, w, epoch = state
-        if (first := opening(plan, ledger, pending)) is not None:
+        if (first := first_draws(plan, ledger, pending)) is not None:
             return first
         if epoch.end:
             return _next_planned(epoch, ledger, pending)
@@ -272,7 +274,7 @@ class Proportional:
         return _start(plan)
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        if (first := opening(state.plan, ledger, pending)) is not None:
+        if (first := first_draws(state.plan, ledger, pending)) is not None:
             return first
         return most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
 

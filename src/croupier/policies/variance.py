@@ -23,8 +23,8 @@ from croupier.policies.base import (
     Choice,
     Play,
     Random,
+    first_draws,
     objective_weights,
-    opening,
     price_of,
     smallest,
 )
@@ -38,26 +38,26 @@ from croupier.policies.indices import (
 )
 
 __all__ = [
-    "AHEAD",
-    "DECISIONS",
-    "KNOWN",
-    "SCORES",
-    "SURE",
+    "FLOOR_AHEAD",
+    "MOST_DECISIONS",
+    "MOST_SCORES",
+    "SURE_ERRORS",
+    "WORSE_FLOOR",
     "VarianceLCB",
     "VarianceThompson",
 ]
 
 #: Decisions that one batch may stand for, and scores that one decision may compute.
-DECISIONS: Final = 8
-SCORES: Final = 2000
+MOST_DECISIONS: Final = 8
+MOST_SCORES: Final = 2000
 
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
-AHEAD: Final = 0.02
+FLOOR_AHEAD: Final = 0.02
 
 #: An arm is worse beyond doubt if its cost times variance, lowered by this many standard errors, is
 #: above that of the best arm, raised by as many. It then needs KNOWN floor log(t) draws only.
-SURE: Final = 5.0
-KNOWN: Final = 4.0
+SURE_ERRORS: Final = 5.0
+WORSE_FLOOR: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def _in_a_row(plan: Plan, ledger: Ledger) -> int:
 
     Among very many arms one decision is costly enough.
     """
-    return max(1, min(DECISIONS // plan.width, SCORES // len(ledger)))
+    return max(1, min(MOST_DECISIONS // plan.width, MOST_SCORES // len(ledger)))
 
 
 def _believe(plan: Plan, ledger: Ledger) -> _Belief:
@@ -212,7 +212,7 @@ def _believe(plan: Plan, ledger: Ledger) -> _Belief:
 
 def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
     """Return the draws that no score decides: the opening, the floor, or the only arm."""
-    if (first := opening(plan, ledger, pending)) is not None:
+    if (first := first_draws(plan, ledger, pending)) is not None:
         return first
     if len(ledger) == 1:
         return 0
@@ -220,7 +220,7 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         # Nothing varies: there is nothing to prefer.
         return int((ledger.count + pending).argmin())
     least = floor * math.sqrt(ledger.draws / len(ledger))
-    if ledger.fewest < least <= KNOWN * floor * math.log(ledger.draws):
+    if ledger.fewest < least <= WORSE_FLOOR * floor * math.log(ledger.draws):
         return _missing(np.full(len(ledger), least), least, plan, ledger, pending)
     return None
 
@@ -239,11 +239,11 @@ def _short(
         spread = np.full(len(ledger), math.inf)
     else:
         error = ledger.price_error if plan.unit == "cost" else 0.0
-        spread = SURE * log_error(belief.df, error)
+        spread = SURE_ERRORS * log_error(belief.df, error)
     loss = np.where(variance > 0, price * guarded, math.inf)
     least = least_draws(
         plain,
-        min(plain, KNOWN * floor * math.log(ledger.draws)),
+        min(plain, WORSE_FLOOR * floor * math.log(ledger.draws)),
         even,
         ledger.count,
         variance,
@@ -271,6 +271,6 @@ def _missing(
     if not below.any():
         return None
     arm = int(np.where(below, draws, np.inf).argmin())
-    ahead = min(3 * plain, AHEAD * ledger.draws / len(ledger)) if least[arm] == plain else 0.0
+    ahead = min(3 * plain, FLOOR_AHEAD * ledger.draws / len(ledger)) if least[arm] == plain else 0.0
     missing = (float(least[arm]) + ahead) * float(discount[arm]) - float(draws[arm])
     return Play(arm, int(missing) + 1, growth=3)

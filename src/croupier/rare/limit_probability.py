@@ -102,13 +102,13 @@ def probability(
             raise PlanError("names= is for several limit states, but g has one: leave names out")
         names = (AT_LEAST, AT_MOST)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
-    staff = around.staff(arms)
+    executors = around.executors(arms)
     known = _starts(starts, space)
     components = _components(limit.states, names)
     around = around.bound_to(_bound(tolerance_for, components, around))
     plan = around.plan(
         arms,
-        staff,
+        executors,
         table=_KIND,
         settings={
             "dimension": space.dimension,
@@ -122,7 +122,7 @@ def probability(
         combine=_KIND,
         components=components,
     )
-    return cast(ProbabilityResult, conduct(RareTable, plan, arms, around, staff))
+    return cast(ProbabilityResult, conduct(RareTable, plan, arms, around, executors))
 
 
 def _check(around: RunSettings) -> None:

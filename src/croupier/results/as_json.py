@@ -164,45 +164,47 @@ def _estimate(basis: Mapping[str, Any], plan: Plan, history: History) -> Estimat
 
 
 def _history(
-    said: Mapping[str, Any], plan: Plan, basis: Mapping[str, Any], scalar: bool
+    plain: Mapping[str, Any], plan: Plan, basis: Mapping[str, Any], scalar: bool
 ) -> History:
-    names = tuple(said["names"])
+    names = tuple(plain["names"])
     history = History(names, log=plan.log, like=new_ledger(plan))
-    batches = np.empty(len(said["ticket"]), BATCH)
+    batches = np.empty(len(plain["ticket"]), BATCH)
     for name in BATCH.names or ():
-        batches[name] = said[name]
-    moments = np.stack([_floats(said[name]).reshape(len(batches), -1) for name in _MOMENTS], axis=1)
+        batches[name] = plain[name]
+    moments = np.stack(
+        [_floats(plain[name]).reshape(len(batches), -1) for name in _MOMENTS], axis=1
+    )
     history.take(Rows(batches, np.ascontiguousarray(moments), scalar, []))
-    seen = said["estimates"]
+    seen = plain["estimates"]
     history.looks = Curve(
         np.array(seen["row"], np.int64), _floats(seen["value"]), _floats(seen["half_width"])
     )
     return history
 
 
-def _pooled(said: Mapping[str, Any]) -> Pooled:
-    arrays = {name: _floats(said[name]) for name in ("mean", "variance", "df", "weights")}
-    few, covariance = said.get("few"), said.get("covariance")
+def _pooled(plain: Mapping[str, Any]) -> Pooled:
+    arrays = {name: _floats(plain[name]) for name in ("mean", "variance", "df", "weights")}
+    few, covariance = plain.get("few"), plain.get("covariance")
     return Pooled(
         **arrays,
-        varies=np.array(said["varies"], np.bool_),
-        draws=float(said["draws"]),
-        shared=bool(said["shared"]),
+        varies=np.array(plain["varies"], np.bool_),
+        draws=float(plain["draws"]),
+        shared=bool(plain["shared"]),
         covariance=None if covariance is None else _floats(covariance),
         few=None if few is None else _few(few),
-        adapted=float(said.get("adapted", 0.0)),
+        adapted=float(plain.get("adapted", 0.0)),
     )
 
 
-def _few(said: list[Any]) -> FewHits:
-    mean, variance, largest, most = map(_floats, said[:4])
-    return FewHits(mean, variance, largest, most, *map(float, said[4:]))
+def _few(plain: list[Any]) -> FewHits:
+    mean, variance, largest, most = map(_floats, plain[:4])
+    return FewHits(mean, variance, largest, most, *map(float, plain[4:]))
 
 
-def _rows(said: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:
+def _rows(plain: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:
     known = {field.name for field in fields(ArmRow)}
     rows = []
-    for each in said:
+    for each in plain:
         cells = {name: cell for name, cell in each.items() if name in known}
         for name in WIDE:
             if cells.get(name) is not None:
@@ -213,23 +215,23 @@ def _rows(said: list[dict[str, Any]], scalar: bool) -> list[ArmRow]:
     return rows
 
 
-def _floats(said: Any) -> Floats:
+def _floats(plain: Any) -> Floats:
     """Return numbers as an array; None is NaN, and the texts "inf" and "-inf" are infinite."""
-    return np.array(said, np.float64)
+    return np.array(plain, np.float64)
 
 
-def _shaped(said: Any, unknown: float = np.nan, *, scalar: bool) -> Any:
-    numbers = _floats(said)
-    return float(unknown if said is None else numbers) if scalar else numbers
+def _shaped(plain: Any, unknown: float = np.nan, *, scalar: bool) -> Any:
+    numbers = _floats(plain)
+    return float(unknown if plain is None else numbers) if scalar else numbers
 
 
-def runs_fields(said: dict[str, Any], scalar: bool) -> dict[str, Any]:
+def runs_fields(plain: dict[str, Any], scalar: bool) -> dict[str, Any]:
     """Return the fields of `Runs` with arrays for vectors."""
     if scalar:
-        return {name: tuple(x) if isinstance(x, list) else x for name, x in said.items()}
-    agreement = None if said["agreement"] is None else np.array(said["agreement"], float)
+        return {name: tuple(x) if isinstance(x, list) else x for name, x in plain.items()}
+    agreement = None if plain["agreement"] is None else np.array(plain["agreement"], float)
     arrays: dict[str, Any] = {"agreement": agreement}
     for name in ("values", "stderrs", "log_values", "log_stderrs"):
-        each = said[name]
+        each = plain[name]
         arrays[name] = None if each is None else tuple([np.array(x, float) for x in each])
-    return {**said, "seeds": tuple(said["seeds"]), **arrays}
+    return {**plain, "seeds": tuple(plain["seeds"]), **arrays}

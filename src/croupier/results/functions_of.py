@@ -115,20 +115,20 @@ def function_of(
     stderr = np.sqrt(np.maximum(variance, 0.0))
     times = float(np.max(basis.interval.multiplier(basis.pooled, level)))
     half = np.where(np.isnan(stderr * times), np.inf, stderr * times)
-    doubts: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
     if _leaves_its_tangent(function, value, gradient, covariance, times):
-        doubts = (
+        found = (
             "the function is not nearly linear within the error bars of its components, near "
             f"{value.tolist()}: it bends, jumps or has a pole there, so its interval by the delta "
             "method may be wrong: draw more",
         )
-        warnings.warn(doubts[0], CroupierWarning, stacklevel=3)
+        warnings.warn(found[0], CroupierWarning, stacklevel=3)
 
     def shaped(numbers: Any) -> Any:
         return float(numbers) if middle.ndim == 0 else np.asarray(numbers)
 
     interval = shaped(middle - half), shaped(middle + half)
-    return FunctionOf(shaped(middle), shaped(stderr), interval, level, doubts)
+    return FunctionOf(shaped(middle), shaped(stderr), interval, level, found)
 
 
 def _check_callable(function: Any, result: Result) -> None:

@@ -24,7 +24,7 @@ from croupier.estimates.combiners import Combiner, Stratified, as_combiner, name
 from croupier.estimates.intervals import INTERVALS, FixedSize, Interval
 from croupier.policies import MCUCB, Policy, as_policy, describe
 from croupier.results.result import Result
-from croupier.running.settings import Kept, kept_of
+from croupier.running.settings import AnytimeKind, anytime_kind_of
 from croupier.running.table_log import TableLog
 from croupier.running.told_by_hand import check_length, no_batch, ticket_of
 from croupier.seeds import RandomLike, seed_from
@@ -83,7 +83,7 @@ class Allocator:
         combine: str | Combiner | None = None,
         weights: Sequence[float] | None = None,
         anytime: bool = False,
-        interval: Kept | Interval | None = None,
+        interval: AnytimeKind | Interval | None = None,
         learners: Mapping[str, Learner] | None = None,
         store: str | os.PathLike[str] | Store | None = None,
         **settings: Any,
@@ -317,10 +317,10 @@ class Allocator:
         self._seated().go_on_from(snapshot, rows)
 
 
-def _interval(interval: Kept | Interval | None, anytime: bool) -> Interval:
+def _interval(interval: AnytimeKind | Interval | None, anytime: bool) -> Interval:
     """Return an interval that was given, or the one with its name."""
     if interval is None or isinstance(interval, str):
-        kept = kept_of(interval, anytime)
+        kept = anytime_kind_of(interval, anytime)
         return FixedSize() if kept is None else INTERVALS[kept]
     return interval
 

@@ -24,7 +24,7 @@ from croupier.functions.failures import named_ends
 from croupier.policies import Policy, SmoothThompson, as_policy, describe
 from croupier.results.result import Result
 from croupier.running.loop import conduct
-from croupier.running.settings import Kept, RunSettings, settings_of
+from croupier.running.settings import AnytimeKind, RunSettings, settings_of
 from croupier.seeds import RandomLike
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress
@@ -70,7 +70,7 @@ def estimate(
     rtol: float | None = None,
     confidence: float = 0.95,
     anytime: bool = False,
-    interval: Kept | None = None,
+    interval: AnytimeKind | None = None,
     policy: str | Policy = "auto",
     combine: str | Combiner = "guarded",
     objective: Sequence[float] | None = None,
@@ -198,7 +198,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
     for arm in arms:
         if not dealing.log and getattr(arm.draw, "logs", False):
             raise PlanError(f"arm {arm.name!r} returns logs: give estimate(..., log=True)")
-    staff = settings.staff(arms)
+    executors = settings.executors(arms)
     policy, combiner = as_policy(dealing.policy), as_combiner(dealing.combine)
     draws = settings.budget.draws
     scarce = draws is not None and draws < _SCARCE * len(arms)
@@ -211,7 +211,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
     usual = audit_of(described, dealing.batch, shared_mean=shared)
     plan = settings.plan(
         arms,
-        staff,
+        executors,
         policy=described,
         combine=name_of(combiner),
         objective=dealing.objective,
@@ -231,7 +231,7 @@ def deal(arms: Sequence[Arm], settings: RunSettings, dealing: Dealing) -> Result
     def make(plan: Plan, interval: Interval) -> IndependentArms:
         return IndependentArms(plan, interval, policy=policy, combiner=combiner, learners=learners)
 
-    return _with_blind_spots(conduct(make, plan, arms, settings, staff), arms)
+    return _with_blind_spots(conduct(make, plan, arms, settings, executors), arms)
 
 
 def _table(arms: Sequence[Arm], dealing: Dealing) -> Mapping[str, Any]:
@@ -248,10 +248,10 @@ def _with_blind_spots(result: Result, arms: Sequence[Arm]) -> Result:
     proposals = sum(getattr(arm.draw, "shares_blind_spots", False) for arm in arms)
     if proposals < 2 or not np.any(np.isnan(np.array(result.agreement, float))):
         return result
-    said = (
+    messages = (
         f"the arms are {proposals} proposals of one integral, and too little is known about some "
         "to test whether they agree: a part that the leading one does not reach is missing without "
         "a trace; use family.estimate(), which weights all draws together"
     )
-    warnings.warn(said, CroupierWarning, stacklevel=4)
-    return replace(result, warnings=(*result.warnings, said))
+    warnings.warn(messages, CroupierWarning, stacklevel=4)
+    return replace(result, warnings=(*result.warnings, messages))

@@ -62,7 +62,7 @@ class Box(NamedTuple):
         return self.weight * _deviation(self.y)
 
 
-class _Seen(NamedTuple):
+class _BoxMoments(NamedTuple):
     """What the pilot knows about boxes, (K,): weights, deviations, means and numbers of draws."""
 
     w: Floats
@@ -71,7 +71,7 @@ class _Seen(NamedTuple):
     n: Floats
 
     @classmethod
-    def of(cls, boxes: Sequence[Box]) -> _Seen:
+    def of(cls, boxes: Sequence[Box]) -> _BoxMoments:
         rows = [
             (box.weight, _deviation(box.y), box.y.mean() if len(box.y) else 0.0, len(box.y))
             for box in boxes
@@ -101,7 +101,7 @@ def grown_boxes(
     boxes, used, clear = whole, 0, False
     rounds, each = rounds_of(pilot)
     for number in range(rounds):
-        planned = _planned(_Seen.of(boxes))
+        planned = _planned(_BoxMoments.of(boxes))
         counts = _counts(boxes, each)
         boxes = [_drawn(values, box, n, rng) for box, n in zip(boxes, counts, strict=True)]
         used += sum(counts)
@@ -127,7 +127,7 @@ def parts_of(boxes: Sequence[Box]) -> Floats:
     In n draws, its chance is 1/(n + 2), and it may be as large as the deviation of all values. This
     is Neyman's allocation, up to a factor.
     """
-    w, s, m, n = _Seen.of(boxes)
+    w, s, m, n = _BoxMoments.of(boxes)
     size = np.sqrt(w @ (s * s + np.square(m - w @ m)))
     return np.asarray(w * np.maximum(s, size / np.sqrt(n + 2)) if size else w)
 
@@ -144,7 +144,7 @@ def _drawn(values: Values, box: Box, size: int, rng: np.random.Generator) -> Box
     return box._replace(u=np.concatenate((box.u, u)), y=np.concatenate((box.y, y)), fresh=size)
 
 
-def _planned(seen: _Seen) -> Floats:
+def _planned(seen: _BoxMoments) -> Floats:
     """Return the deviations that an allocation would follow: none is far below the mean one."""
     return np.asarray(np.maximum(seen.s, _FLOOR * (seen.w @ seen.s)))
 

@@ -111,7 +111,7 @@ def _name(k: int, cell: Cell) -> str:
 
     If the coordinates depend on each other, it says where their probabilities u lie.
     """
-    low, high, said = np.array(cell.low), np.array(cell.high), []
+    low, high, messages = np.array(cell.low), np.array(cell.high), []
     letter = "u"
     if isinstance(cell.space, Axes | NormalVector) and cell.space.rotation is None:
         letter = "x"
@@ -121,5 +121,5 @@ def _name(k: int, cell: Cell) -> str:
         start = f"{low[j]:.4g} < " if cell.low[j] > 0 else ""
         end = f" < {high[j]:.4g}" if cell.high[j] < 1 else ""
         if start or end:
-            said.append(f"{start}{letter}{j}{end}")
-    return f"{k}: {', '.join(said) or 'everything'}"
+            messages.append(f"{start}{letter}{j}{end}")
+    return f"{k}: {', '.join(messages) or 'everything'}"

@@ -32,7 +32,7 @@ from croupier.tables.base import Table, kind_of
 from croupier.views.live import Watch, watching
 
 if TYPE_CHECKING:
-    from croupier.engines.choose_engine import Staff
+    from croupier.engines.choose_engine import Executors
     from croupier.policies.base import Digest
     from croupier.store.log import Log
 
@@ -84,7 +84,7 @@ def conduct(
     plan: Plan,
     arms: Sequence[Arm],
     settings: RunSettings,
-    staff: Staff | None,
+    executors: Executors | None,
 ) -> Result:
     """Play the table that `make` makes from a plan and an interval, with store and workers."""
     watched = watching(settings.progress, plan.unit)  # its clock starts with the call
@@ -97,18 +97,18 @@ def conduct(
     with own_arithmetic(), interrupts_held(), record or nullcontext():
         if record is not None:
             learns = {str(arm.name) for arm in arms if arm.learner is not None}
-            whole, limits = settings.callback is not None, settings.limits(staff)
+            whole, limits = settings.callback is not None, settings.limits(executors)
             record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
         performing: Engine
         timer = time.perf_counter
-        if staff is not None and record is not None and record.cost > 0:
+        if executors is not None and record is not None and record.cost > 0:
             # If everything is stored, no worker is needed.
-            performing = Deferred(lambda: _engine(plan, arms, digest, staff), time.perf_counter)
+            performing = Deferred(lambda: _engine(plan, arms, digest, executors), time.perf_counter)
             timer = performing.timer
         else:
             with released:
-                performing = _engine(plan, arms, digest, staff)
+                performing = _engine(plan, arms, digest, executors)
         with closing(performing), watched as watch:
             engine = Recorded(performing, record, timer)
             if record is not None and record.check:
@@ -118,24 +118,26 @@ def conduct(
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked more than once
         result = table.result()
-        said = _warnings(result, stopped, settings)
+        messages = _warnings(result, stopped, settings)
         elapsed = engine.clock()
         if record is not None:
-            record.finish(table.interval, stopped, elapsed, said)
-    for text in (*said, *_seconds_would_pay(result, engine.inside)):
+            record.finish(table.interval, stopped, elapsed, messages)
+    for text in (*messages, *_seconds_would_pay(result, engine.inside)):
         warnings.warn(text, CroupierWarning, stacklevel=callers_level())
     if record is not None:
         result = result.of_run(record.run_id)
-    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(said))
+    return replace(result, stopped=stopped, seconds=elapsed, warnings=tuple(messages))
 
 
-def _engine(plan: Plan, arms: Sequence[Arm], digest: Digest | None, staff: Staff | None) -> Engine:
+def _engine(
+    plan: Plan, arms: Sequence[Arm], digest: Digest | None, executors: Executors | None
+) -> Engine:
     named = {str(arm.name): arm for arm in arms}
-    if staff is None:
+    if executors is None:
         return Serial(plan, named, digest)
     from croupier.engines.executor_engine import Pool
 
-    return Pool(plan, named, digest, staff)
+    return Pool(plan, named, digest, executors)
 
 
 def _log(settings: RunSettings) -> Log:
@@ -147,18 +149,18 @@ def _log(settings: RunSettings) -> Log:
 
 def _warnings(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
     """Return the warnings of a result, and the warnings about how the run ended."""
-    said = [*result.warnings, *_relative_to_zero(result, settings)]
+    messages = [*result.warnings, *_relative_to_zero(result, settings)]
     if stopped in ("draws", "seconds", "cost"):
-        said.extend(_not_reached(result, stopped, settings))
+        messages.extend(_not_reached(result, stopped, settings))
     if stopped == "callback" and not settings.anytime:
         way_out = "; anytime=True gives one that is" if kind_of(result.plan.table).anytime else ""
-        said.append(
+        messages.append(
             "a callback stopped the run: the interval is valid if you stop because the error is "
             f"small enough, but not for every reason to stop{way_out}"
         )
     if stopped == "interrupted":
-        said.insert(0, "the run was interrupted: its budget is not used up")
-    return said
+        messages.insert(0, "the run was interrupted: its budget is not used up")
+    return messages
 
 
 def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[str]:
@@ -176,12 +178,12 @@ def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[s
         return []
     given = {name: getattr(settings.tolerance, name) for name in ("atol", "rtol")}
     asked = ", ".join(f"{name}={value:g}" for name, value in given.items() if value)
-    said = f"{asked} was not reached: the half-width is {half[worst]:.2g}"
+    messages = f"{asked} was not reached: the half-width is {half[worst]:.2g}"
     if not np.isfinite(ratio[worst]) or not wanted[worst] > 0:
-        return [f"{said}, and it is not known which budget would do"]
+        return [f"{messages}, and it is not known which budget would do"]
     budget = getattr(settings.budget, stopped) * ratio[worst] ** 2
     return [
-        f"{said}, not {wanted[worst]:.2g}; an error that falls like 1/sqrt({stopped}) needs "
+        f"{messages}, not {wanted[worst]:.2g}; an error that falls like 1/sqrt({stopped}) needs "
         f"{stopped}={budget:.2g}"
     ]
 

@@ -78,14 +78,14 @@ def merge(
         merged = merge_them(results, level, interval, combine)
         p = run_agreement(results)
     scalar = results[0].history.scalar
-    said = [*_disagreement(p), *_short(results), *merged.warnings, *_of_runs(results, merged)]
-    for text in said:
+    messages = [*_disagreement(p), *_short(results), *merged.warnings, *_of_runs(results, merged)]
+    for text in messages:
         warnings.warn(text, CroupierWarning, stacklevel=2)
     return replace(
         merged,
         seconds=float(sum(one.seconds for one in results)),
         stopped="merged",
-        warnings=tuple(said),
+        warnings=tuple(messages),
         runs=Runs(
             seeds=tuple(one.seed for one in results),
             values=tuple(one.value for one in results),

@@ -91,10 +91,10 @@ def _play_kind(
             f"a table of the kind {name!r} needs a policy and a combiner: use cr.estimate or "
             "cr.stratify, or play a cr.Allocator"
         )
-    staff = run_settings.staff(arms)
+    executors = run_settings.executors(arms)
     plan = run_settings.plan(
         arms,
-        staff,
+        executors,
         table=name,
         settings=settings,
         policy={"name": name},
@@ -103,7 +103,7 @@ def _play_kind(
         bounds=tuple([arm.bounds for arm in arms]),
         cost_bounds=tuple([arm.cost_bounds for arm in arms]),
     )
-    return conduct(kind.make, plan, arms, run_settings, staff)
+    return conduct(kind.make, plan, arms, run_settings, executors)
 
 
 def _play_table(table: Table, arms: tuple[Arm, ...], run_settings: RunSettings) -> Result:
@@ -127,4 +127,4 @@ def _play_table(table: Table, arms: tuple[Arm, ...], run_settings: RunSettings) 
             table.interval = interval
         return table
 
-    return conduct(make, plan, arms, run_settings.of(plan), run_settings.staff(arms))
+    return conduct(make, plan, arms, run_settings.of(plan), run_settings.executors(arms))

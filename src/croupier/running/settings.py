@@ -33,15 +33,24 @@ from croupier.tables.aim import Aim
 from croupier.tables.base import Progress
 
 if TYPE_CHECKING:
-    from croupier.engines.choose_engine import ExecutorLike, Staff
+    from croupier.engines.choose_engine import ExecutorLike, Executors
     from croupier.store.log import Store
 
-__all__ = ["ArmOptions", "Budget", "Kept", "Options", "RunSettings", "Tolerance", "kept_of",
-           "settings_of", "split_options"]  # fmt: skip
+__all__ = [
+    "AnytimeKind",
+    "ArmOptions",
+    "Budget",
+    "Options",
+    "RunSettings",
+    "Tolerance",
+    "anytime_kind_of",
+    "settings_of",
+    "split_options",
+]  # fmt: skip
 
 
 #: The intervals that hold at all times, by name.
-Kept: TypeAlias = Literal["anytime", "guaranteed"]
+AnytimeKind: TypeAlias = Literal["anytime", "guaranteed"]
 
 
 class Options(TypedDict, total=False):
@@ -53,7 +62,7 @@ class Options(TypedDict, total=False):
     rtol: float | None
     confidence: float
     anytime: bool
-    interval: Kept | None
+    interval: AnytimeKind | None
     clock: Clock
     rng: RandomLike
     workers: int | None
@@ -151,7 +160,7 @@ class RunSettings:
 
     budget: Budget
     tolerance: Tolerance
-    kept: Kept | None
+    kept: AnytimeKind | None
     confidence: float
     clock: Clock
     seed: int
@@ -162,7 +171,7 @@ class RunSettings:
     store: str | os.PathLike[str] | Store | None
     progress: bool | None
     callback: Callable[[Progress], object] | None
-    started: Staff | None = None
+    started: Executors | None = None
 
     @property
     def interval(self) -> Interval:
@@ -198,15 +207,15 @@ class RunSettings:
         cost = budget.cost if budget.unit == "cost" else None
         return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
 
-    def limits(self, staff: Staff | None) -> dict[str, float]:
+    def limits(self, executors: Executors | None) -> dict[str, float]:
         """Return the budget, the tolerance and the number of workers, as far as they are given."""
-        said = {
+        messages = {
             **vars(self.budget),
             "atol": self.tolerance.atol,
             "rtol": self.tolerance.rtol,
-            "workers": None if staff is None else staff.workers,
+            "workers": None if executors is None else executors.workers,
         }
-        return {name: limit for name, limit in said.items() if limit is not None}
+        return {name: limit for name, limit in messages.items() if limit is not None}
 
     def of(self, plan: Plan) -> RunSettings:
         """Return these settings with the seed and the width of an existing plan."""
@@ -221,7 +230,7 @@ class RunSettings:
         watched = [] if self.callback is None else [asked_to(self.callback)]
         return any_of(*watched, *self.tolerance.rules(), *self.budget.rules())
 
-    def staff(self, arms: Sequence[Arm]) -> Staff | None:
+    def executors(self, arms: Sequence[Arm]) -> Executors | None:
         """Return the staff that performs the batches; None means this process."""
         if self.started is not None:
             return self.started
@@ -233,18 +242,18 @@ class RunSettings:
                         "be stopped when it hangs: give workers=1 or more"
                     )
             return None
-        from croupier.engines.choose_engine import staff_of
+        from croupier.engines.choose_engine import executors_of
 
-        return staff_of(self.workers, self.executor, self.width)
+        return executors_of(self.workers, self.executor, self.width)
 
-    def plan(self, arms: Sequence[Arm], staff: Staff | None, **fields: Any) -> Plan:
+    def plan(self, arms: Sequence[Arm], executors: Executors | None, **fields: Any) -> Plan:
         """Return the plan of a run with these settings, these arms and the fields of its table."""
         return Plan(
             names=tuple([str(arm.name) for arm in arms]),
             seed=self.seed,
             unit=self.budget.unit,
             confidence=self.confidence,
-            width=self.width or (staff.ahead * staff.workers if staff else 1),
+            width=self.width or (executors.ahead * executors.workers if executors else 1),
             clock=self.clock,
             **fields,
         )
@@ -280,7 +289,7 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
         tolerance=Tolerance(
             _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
         ),
-        kept=kept_of(options.get("interval"), options.get("anytime", False)),
+        kept=anytime_kind_of(options.get("interval"), options.get("anytime", False)),
         confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock
         clock=options.get("clock", "wall"),
         seed=seed_from(rng),
@@ -294,13 +303,13 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
     )
 
 
-def kept_of(interval: Kept | None, anytime: bool) -> Kept | None:
+def anytime_kind_of(interval: AnytimeKind | None, anytime: bool) -> AnytimeKind | None:
     """Return the name of the interval that was asked for, if it holds at all times."""
     if anytime not in (True, False):
         raise PlanError(f"anytime must be True or False, got {anytime!r}")
     if interval is None:
         return "anytime" if anytime else None
-    choice("interval", interval, Kept)
+    choice("interval", interval, AnytimeKind)
     if anytime and interval != "anytime":
         raise PlanError(
             f"anytime=True and interval={interval!r} are two intervals: a guaranteed one holds at "

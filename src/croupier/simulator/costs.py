@@ -1,4 +1,4 @@
-"""What simulated draws cost: a law for every arm, and checks of numbers that come one per arm."""
+"""What simulated draws cost: a distribution for every arm; checks of numbers, one per arm."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["Costs", "above_zero", "costs_of", "gamma_costs", "lognormal_costs", 
 
 
 class Costs(NamedTuple):
-    """What draws cost: a law, a row of parameters per arm, and the mean cost of each arm."""
+    """What draws cost: a distribution, a row of parameters per arm, and the mean of each arm."""
 
-    law: int
+    distribution: int
     parameters: Floats
     means: Floats
 
@@ -50,7 +50,7 @@ def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
 
 
 def gamma_costs(means: ArrayLike, shape: float) -> Costs:
-    """Return random costs with a gamma law: `shape` 1 is exponential, more is less random."""
+    """Return random costs, gamma distributed: `shape` 1 is exponential, more is less random."""
     mean = above_zero("means", means)
     positive("shape", shape)
     return Costs(

@@ -26,8 +26,8 @@ from croupier.simulator.kinds import (
     UCB1,
     UCB_V,
 )
-from croupier.simulator.laws import draw
 from croupier.simulator.randomness import beta, gamma_from, streams, uniform
+from croupier.simulator.sampling import draw
 
 __all__ = [
     "Rules",
@@ -220,14 +220,14 @@ def play_index(
     kind: int,
     policy: Any,
     rules: Any,
-    laws: Any,
+    sampling: Any,
     keys: Any,
     times: Any,
     pulls: Any,
     trouble: Any,
 ) -> None:
     """Play an index policy; `pulls` has the shape (runs, times, arms)."""
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     horizon = times[-1]
     x, d = np.empty(3), np.empty(3)
     drawn = np.empty(arms, np.int64)
@@ -255,7 +255,7 @@ def play_index(
                     elif scores[k] != scores[k]:
                         complain(trouble[run], NOT_A_NUMBER, k, total, scores[k])
             for i in range(rules.group):
-                x[i], d[i] = draw(s[arm], arm, laws)
+                x[i], d[i] = draw(s[arm], arm, sampling)
                 while mark < len(times) and spent + d[i] > times[mark]:
                     note(pulls[run, mark], drawn)
                     mark += 1
@@ -277,7 +277,7 @@ def play_index(
 def play_thompson(
     prior: Any,
     rules: Any,
-    laws: Any,
+    sampling: Any,
     keys: Any,
     times: Any,
     pulls: Any,
@@ -289,7 +289,7 @@ def play_thompson(
     `beliefs`, of shape (decisions, arms + 1) or empty, takes what one run drew from the
     posteriors and, in the last column, by which uniform number a payoff was tossed.
     """
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     horizon = times[-1]
     x, d = np.empty(3), np.empty(3)
     drawn = np.empty(arms, np.int64)
@@ -320,7 +320,7 @@ def play_thompson(
                 if len(beliefs):
                     beliefs[total, k] = belief
             for i in range(rules.group):
-                x[i], d[i] = draw(s[arm], arm, laws)
+                x[i], d[i] = draw(s[arm], arm, sampling)
                 while mark < len(times) and spent + d[i] > times[mark]:
                     note(pulls[run, mark], drawn)
                     mark += 1
@@ -344,12 +344,12 @@ def play_thompson(
 
 
 @compiled
-def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
+def sum_draws(sampling: Any, keys: Any, pulls: Any, sums: Any) -> None:
     """Draw again what runs have drawn, and write its sum at every time: shape (runs, times).
 
     The j-th draw of an arm is the same for every policy, so the pulls tell which they were.
     """
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         sums[run] = 0
@@ -357,7 +357,7 @@ def sum_draws(laws: Any, keys: Any, pulls: Any, sums: Any) -> None:
             total, drawn = 0.0, ZERO
             for mark in range(pulls.shape[1]):
                 while drawn < pulls[run, mark, arm]:
-                    value, _ = draw(s[arm], arm, laws)
+                    value, _ = draw(s[arm], arm, sampling)
                     total += value
                     drawn += 1
                 sums[run, mark] += total

@@ -1,4 +1,4 @@
-"""What kernels are told by a number: which index, which payoff, which law, what went wrong.
+"""What kernels are told by a number: an index, a payoff, a distribution, what went wrong.
 
 Plain constants: players and problems choose by them, and numba compiles the same names into the
 kernels. This file needs no compiler.
@@ -14,12 +14,12 @@ __all__ = [
     "COSTS_GAMMA",
     "COSTS_LOGNORMAL",
     "COSTS_RECORDED",
-    "COST_LAWS",
+    "COST_DISTRIBUTIONS",
     "COST_VARIANCE",
     "COST_VARIANCE_TRIPLES",
+    "DISTRIBUTIONS",
     "EVEN",
     "KL_UCB",
-    "LAWS",
     "LOGNORMAL",
     "MOSS",
     "NORMAL",
@@ -71,14 +71,14 @@ COSTS_RECORDED: Final = 3  # beside the recorded value
 OUT_OF_RANGE: Final = 1
 NOT_A_NUMBER: Final = 2
 
-#: Payoffs by the names that policies have for them, and laws as they are shown.
+#: Payoffs by the names that policies have for them, and distributions as they are shown.
 PAYOFFS: Final[Mapping[str, int]] = {
     "second-moment": SECOND_MOMENT,
     "variance": VARIANCE,
     "cost-variance": COST_VARIANCE,
     "cost-variance-triples": COST_VARIANCE_TRIPLES,
 }
-LAWS: Final[Mapping[int, str]] = {
+DISTRIBUTIONS: Final[Mapping[int, str]] = {
     USERS_OWN: "arms of your own",
     TWO_VALUES: "two values",
     NORMAL: "normal",
@@ -87,7 +87,7 @@ LAWS: Final[Mapping[int, str]] = {
     LOGNORMAL: "lognormal",
     RECORDED: "recorded",
 }
-COST_LAWS: Final[Mapping[int, str]] = {
+COST_DISTRIBUTIONS: Final[Mapping[int, str]] = {
     COSTS_CONSTANT: "constant",
     COSTS_LOGNORMAL: "lognormal",
     COSTS_GAMMA: "gamma",

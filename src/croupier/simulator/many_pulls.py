@@ -27,24 +27,24 @@ ONE: Final = np.uint64(1)
 
 @compiled
 def _certain(
-    kind: int, policy: Any, tops: float, count: float, more: float, block: float, at: Any
+    kind: int, policy: Any, highs: float, count: float, more: float, block: float, at: Any
 ) -> bool:
     """Will the leader lead throughout a block with `more` tops, in any order?
 
     `at` is: threshold, bottom, top - bottom, and for UCB-V the greatest count and the level.
     """
-    most = (tops + more) / (count + more)
+    most = (highs + more) / (count + more)
     if kind != UCB_V:
         return at[1] + at[2] * most < at[0]
-    least = tops / (count + block - more)
+    least = highs / (count + block - more)
     variance = at[2] * at[2] * min(most * (1 - most), least * (1 - least))
     return score_of(kind, policy, at[1] + at[2] * most, variance, at[3], at[4]) < at[0]
 
 
 @compiled
-def _safe_pulls(kind: int, policy: Any, tops: float, count: float, at: Any) -> int:
+def _safe_pulls(kind: int, policy: Any, highs: float, count: float, at: Any) -> int:
     """Return about how many pulls in a row will pass as one block: by the room that there is."""
-    share = tops / count
+    share = highs / count
     room = at[0] - at[1]
     if kind == UCB_V:
         variance = at[2] * at[2] * share * (1 - share)
@@ -62,7 +62,7 @@ def walk(
     s: Any,
     chance: np.uint64,
     flip: np.uint64,
-    tops: float,
+    highs: float,
     count: float,
     most: int,
     at: Any,
@@ -73,14 +73,14 @@ def walk(
         left = most - made
         words = ZERO
         if left >= 128 and s[5] == 0:
-            words = min(left >> 6, _safe_pulls(kind, policy, tops, count, at) >> 6)
+            words = min(left >> 6, _safe_pulls(kind, policy, highs, count, at) >> 6)
         if words > 1:
             s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
             more = ZERO
             for _ in range(words):
                 more += ones_of(tosses(s, chance) ^ flip)
-            if _certain(kind, policy, tops, count, more, words << 6, at):
-                tops += more
+            if _certain(kind, policy, highs, count, more, words << 6, at):
+                highs += more
                 count += words << 6
                 made += words << 6
                 continue
@@ -89,24 +89,24 @@ def walk(
         if flip:
             bits ^= ALL if got == 64 else (ONE << np.uint64(got)) - ONE
         more = ones_of(bits)
-        if _certain(kind, policy, tops, count, more, got, at):
-            tops += more
+        if _certain(kind, policy, highs, count, more, got, at):
+            highs += more
             count += got
             made += got
             continue
         for j in range(got):
-            tops += bits & ONE
+            highs += bits & ONE
             bits >>= ONE
             count += 1
             made += 1
-            if not _certain(kind, policy, tops, count, ZERO, ZERO, at):
+            if not _certain(kind, policy, highs, count, ZERO, ZERO, at):
                 rest = got - j - 1
                 if rest:
                     if flip:
                         bits ^= (ONE << np.uint64(rest)) - ONE
                     put_back(s, bits, rest)
-                return made, tops
-    return made, tops
+                return made, highs
+    return made, highs
 
 
 @compiled

@@ -21,11 +21,11 @@ from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
 from croupier.policies.payoffs import Payoff, Terms
 from croupier.policies.subgaussian import SubgaussianUCB
 from croupier.policies.variance import (
-    AHEAD,
-    DECISIONS,
-    KNOWN,
-    SCORES,
-    SURE,
+    FLOOR_AHEAD,
+    MOST_DECISIONS,
+    MOST_SCORES,
+    SURE_ERRORS,
+    WORSE_FLOOR,
     VarianceThompson,
 )
 from croupier.simulator import kinds
@@ -177,9 +177,9 @@ def _highest_costs(problem: Problem, terms: Terms) -> Floats:
     arms = len(problem)
     if terms.cost_bounds is not None:
         return np.full(arms, terms.cost_bounds[1])
-    if problem.charge.law == kinds.COSTS_CONSTANT:
+    if problem.charge.distribution == kinds.COSTS_CONSTANT:
         return problem.costs
-    if problem.charge.law == kinds.COSTS_RECORDED and problem.recorded is not None:
+    if problem.charge.distribution == kinds.COSTS_RECORDED and problem.recorded is not None:
         return np.full(arms, problem.recorded[:, 1].max())
     raise PlanError(
         "a bounded policy needs to know how much a draw may cost: give the policy "
@@ -187,12 +187,14 @@ def _highest_costs(problem: Problem, terms: Terms) -> Floats:
     )
 
 
-def _laws(problem: Problem) -> Any:
-    from croupier.simulator.laws import Laws
+def _sampling_of(problem: Problem) -> Any:
+    from croupier.simulator.sampling import Sampling
 
     charge = problem.charge
     none = np.zeros((0, 2)) if problem.recorded is None else problem.recorded
-    return Laws(problem.law, problem.parameters, charge.law, charge.parameters, none)
+    return Sampling(
+        problem.distribution, problem.parameters, charge.distribution, charge.parameters, none
+    )
 
 
 def _with_arms(kernel: Any, problem: Problem) -> Any:
@@ -213,10 +215,10 @@ def summing(problem: Problem) -> Callable[[KernelCall, Any], None]:
         raise PlanError("means=True needs arms of your own, made by simulator.compiled_arms")
     from croupier.simulator.kernels import sum_draws
 
-    kernel, laws = _with_arms(sum_draws, problem), _laws(problem)
+    kernel, sampling = _with_arms(sum_draws, problem), _sampling_of(problem)
 
     def add_up(call: KernelCall, sums: Any) -> None:
-        kernel(laws, call.keys, call.pulls, sums)
+        kernel(sampling, call.keys, call.pulls, sums)
 
     return add_up
 
@@ -225,14 +227,14 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     from croupier.simulator.kernels import play_index
     from croupier.simulator.skip_ahead import play_index_ahead
 
-    rules, laws = _rules(problem, terms), _laws(problem)
+    rules, sampling = _rules(problem, terms), _sampling_of(problem)
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
     alike = bool((rules.factor == 1).all())
     quick = skip and paid_by_draw and alike and kind != kinds.EVEN
     kernel = _with_arms(play_index_ahead if quick else play_index, problem)
 
     def play(call: KernelCall) -> None:
-        kernel(kind, parameters, rules, laws, *call)
+        kernel(kind, parameters, rules, sampling, *call)
 
     return play
 
@@ -256,14 +258,14 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
     from croupier.simulator.user_code import scorer, time_itself
 
     bounded = problem.bounds is not None
-    rules, laws = _rules(problem, Terms(bounded=bounded)), _laws(problem)
+    rules, sampling = _rules(problem, Terms(bounded=bounded)), _sampling_of(problem)
     kernel = rebound(
         _with_arms(play_index, problem), level_of=time_itself, score_of=scorer(name, score)
     )
     none = np.zeros(3)
 
     def play(call: KernelCall) -> None:
-        kernel(kinds.UCB1, none, rules, laws, *call)  # no kind counts: the index is rebound
+        kernel(kinds.UCB1, none, rules, sampling, *call)  # no kind counts: the index is rebound
 
     return play
 
@@ -272,11 +274,11 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     from croupier.simulator.kernels import play_thompson
     from croupier.simulator.skip_ahead_thompson import play_thompson_ahead
 
-    rules, laws = _rules(problem, policy.terms()), _laws(problem)
+    rules, sampling = _rules(problem, policy.terms()), _sampling_of(problem)
     prior = np.array([policy.alpha, policy.beta])
     mean_losses = (problem.variances + np.square(problem.mean - rules.low)) / rules.width**2
-    # Where losses may be clipped, their mean is not that of the law.
-    bounded = problem.law in (kinds.TWO_VALUES, kinds.TRUNCATED, kinds.UNIFORM)
+    # Where losses may be clipped, their mean is not that of the distribution.
+    bounded = problem.distribution in (kinds.TWO_VALUES, kinds.TRUNCATED, kinds.UNIFORM)
     whole = (rules.low[0], rules.low[0] + rules.width[0])
     inside = bounded and problem.arm_bounds is None and problem.bounds == whole
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
@@ -291,7 +293,7 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     nothing = np.zeros((0, len(problem) + 1))
 
     def play(call: KernelCall) -> None:
-        kernel(prior, rules, laws, *call, nothing)
+        kernel(prior, rules, sampling, *call, nothing)
 
     return play
 
@@ -300,16 +302,16 @@ def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
     from croupier.simulator.variance_thompson import VarianceRules, play_variance
 
     plan = Plan(names=("a",), seed=0)
-    random = problem.charge.law != kinds.COSTS_CONSTANT
+    random = problem.charge.distribution != kinds.COSTS_CONSTANT
     settings = VarianceRules(
-        policy.floor, plan.first, AHEAD, SURE, KNOWN, FEW, DECISIONS, SCORES, plan.share,
-        random, False,
+        policy.floor, plan.first, FLOOR_AHEAD, SURE_ERRORS, WORSE_FLOOR, FEW, MOST_DECISIONS,
+        MOST_SCORES, plan.share, random, False,
     )  # fmt: skip
-    laws = _laws(problem)
+    sampling = _sampling_of(problem)
     kernel = _with_arms(play_variance, problem)
     no_decisions, nothing = np.zeros((0, 2), np.int64), np.zeros((0, 0))
 
     def play(call: KernelCall) -> None:
-        kernel(settings, laws, call.keys, call.times, call.pulls, no_decisions, nothing)
+        kernel(settings, sampling, call.keys, call.times, call.pulls, no_decisions, nothing)
 
     return play

@@ -1,4 +1,4 @@
-"""Problems to simulate: the laws of the draws of several arms, and of what they cost.
+"""Problems to simulate: the distributions of the draws of several arms, and of what they cost.
 
 All arms of a problem share one mean; what differs is their variances and their costs.
 """
@@ -25,7 +25,13 @@ from croupier.simulator.costs import (
     lognormal_costs,
     numbers,
 )
-from croupier.theory import Discrete, Distribution, ScaledBernoulli, TruncatedNormal, UniformLaw
+from croupier.theory import (
+    Discrete,
+    Distribution,
+    ScaledBernoulli,
+    TruncatedNormal,
+    UniformDistribution,
+)
 
 __all__ = [
     "Costs",
@@ -56,7 +62,7 @@ class Problem:
     <Problem of 2 arms, two values, variances 0.08, 0.18>
     """
 
-    law: int
+    distribution: int
     parameters: Floats
     mean: float
     variances: Floats
@@ -74,10 +80,9 @@ class Problem:
     def __repr__(self) -> str:
         shown = ", ".join(f"{v:.4g}" for v in self.variances[:8])
         more = ", ..." if len(self) > 8 else ""
-        costs = "" if self.unit_costs else f", {kinds.COST_LAWS[self.charge.law]} costs"
-        return (
-            f"<Problem of {len(self)} arms, {kinds.LAWS[self.law]}, variances {shown}{more}{costs}>"
-        )
+        kind, paid = kinds.DISTRIBUTIONS[self.distribution], self.charge.distribution
+        costs = "" if self.unit_costs else f", {kinds.COST_DISTRIBUTIONS[paid]} costs"
+        return f"<Problem of {len(self)} arms, {kind}, variances {shown}{more}{costs}>"
 
     @property
     def costs(self) -> Floats:
@@ -87,7 +92,9 @@ class Problem:
     @property
     def unit_costs(self) -> bool:
         """Does every draw cost 1?"""
-        return self.charge.law == kinds.COSTS_CONSTANT and bool((self.charge.means == 1).all())
+        return self.charge.distribution == kinds.COSTS_CONSTANT and bool(
+            (self.charge.means == 1).all()
+        )
 
     @property
     def best(self) -> int:
@@ -185,7 +192,7 @@ def uniform(
     v, _ = _spread("uniform", variances, mean, 1 / 3)
     half = np.sqrt(3 * v)
     low, high = np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0)
-    known = tuple(UniformLaw(float(a), float(b)) for a, b in zip(low, high, strict=True))
+    known = tuple(UniformDistribution(float(a), float(b)) for a, b in zip(low, high, strict=True))
     parameters = np.column_stack((low, high, np.zeros((len(v), 2))))
     return Problem(kinds.UNIFORM, parameters, mean, v, costs_of(costs, len(v)), (0.0, 1.0), known)
 

@@ -5,8 +5,8 @@ bonus is largest, and the leader's own bonus is least at the count that it may r
 is played as long as its mean loss stays below one threshold. Losses with two values are tossed many
 at a time, see `many_pulls`. Where nothing is certain, one decision is made as the plain kernel
 makes it. An arm's draws come from its own stream, so the pulls are those of the plain kernel, not
-only their law: all of them, unless two arms tie but for rounding, as arms with the same two values
-do.
+only their distribution: all of them, unless two arms tie but for rounding, as arms with the same
+two values do.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from croupier.simulator.kernels import (
     score_of,
 )
 from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, TWO_VALUES, UCB1, UCB_V
-from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.many_pulls import ALL, ONE, book, walk
 from croupier.simulator.randomness import next_bits, streams
+from croupier.simulator.sampling import chance_of, draw
 
 __all__ = ["kl_threshold", "play_index_ahead"]
 
@@ -169,34 +169,34 @@ def play_index_ahead(
     kind: int,
     policy: Any,
     rules: Any,
-    laws: Any,
+    sampling: Any,
     keys: Any,
     times: Any,
     pulls: Any,
     trouble: Any,
 ) -> None:
     """Play an index policy on second moments, where every draw costs 1."""
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     horizon = int(times[-1])
-    two = laws.law == TWO_VALUES
+    two = sampling.distribution == TWO_VALUES
     x, d, at = np.empty(1), np.ones(1), np.empty(5)
     bottom, spread = np.zeros(arms), np.zeros(arms)
     chance, flip = np.zeros(arms, np.uint64), np.zeros(arms, np.uint64)
     for k in range(arms):
         if two:
-            x[0] = laws.parameters[k, 0]
+            x[0] = sampling.parameters[k, 0]
             low = raw_loss(x, d, rules, k)
-            x[0] = laws.parameters[k, 1]
+            x[0] = sampling.parameters[k, 1]
             high = raw_loss(x, d, rules, k)
-            for one in laws.parameters[k, :2]:
+            for one in sampling.parameters[k, :2]:
                 if is_outside(one, rules, k):
                     complain(trouble[0], OUT_OF_RANGE, k, ZERO, one)
                     return
             low, high = min(low, rules.most), min(high, rules.most)
-            chance[k] = chance_of(laws.parameters[k, 2])
+            chance[k] = chance_of(sampling.parameters[k, 2])
             flip[k] = ALL if high < low else np.uint64(0)
             bottom[k], spread[k] = min(low, high), abs(high - low)
-    # `sums` counts the tops of two values; other laws keep the mean and the central sum.
+    # `sums` counts the high values of two; other distributions keep the mean and the central sum.
     drawn = np.empty(arms, np.int64)
     sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
     scores = Scores(np.empty(arms), np.empty(arms), np.empty(arms))
@@ -270,7 +270,7 @@ def play_index_ahead(
                 elif certain:
                     n, average, squares = float(drawn[leader]), mean[leader], m2[leader]
                     while made < window and certain:
-                        x[0], _ = draw(s[leader], leader, laws)
+                        x[0], _ = draw(s[leader], leader, sampling)
                         loss = loss_of(x, d, rules, trouble[run], leader, time + made)
                         n += 1
                         made += 1
@@ -304,7 +304,7 @@ def play_index_ahead(
                     bits, _ = next_bits(s[arm], chance[arm], 1)
                     sums[arm] += (bits ^ flip[arm]) & ONE
                 else:
-                    x[0], _ = draw(s[arm], arm, laws)
+                    x[0], _ = draw(s[arm], arm, sampling)
                     loss = loss_of(x, d, rules, trouble[run], arm, time)
                     apart = loss - mean[arm]
                     n = drawn[arm] + 1.0

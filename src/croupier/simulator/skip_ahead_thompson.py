@@ -1,11 +1,11 @@
-"""Skipping ahead with Thompson sampling on two arms: the law of `kernels`, by thinning.
+"""Skipping ahead with Thompson sampling on two arms: the distribution of `kernels`, by thinning.
 
 A level c separates the posteriors of the better arm and its rival. As long as
 the rival's draw is above c and the better arm's below it, the better one is played; only the other
 steps need a decision. The rival's come at geometric gaps, because its posterior stands still.
 The better arm's are thinned: candidates come at geometric gaps with a probability that bounds the
 true one while its mean stays below a threshold, and are accepted with the ratio. The
-draws of a decision come from truncated posteriors. This is the law of the plain kernel.
+draws of a decision come from truncated posteriors. This is the distribution of the plain kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.simulator.compiling import ZERO, compiled
-from croupier.simulator.laws import chance_of
 from croupier.simulator.many_pulls import book, walk
 from croupier.simulator.randomness import (
     beta,
@@ -26,6 +25,7 @@ from croupier.simulator.randomness import (
     streams,
     uniform,
 )
+from croupier.simulator.sampling import chance_of
 
 __all__ = ["beta_below", "beta_front", "beta_tail", "play_thompson_ahead"]
 
@@ -123,7 +123,7 @@ def play_thompson_ahead(prior: Any, chances: Any, keys: Any, times: Any, pulls: 
     """Play Thompson sampling on two arms; `chances` are their mean losses in [0, 1].
 
     A payoff is tossed to a win or a loss, so the posteriors follow tosses with the mean loss as
-    their chance, for any law of the losses. The prior's alpha and beta are at least 1.
+    their chance, for any distribution of the losses. The prior's alpha and beta are at least 1.
     """
     horizon = int(times[-1])
     at = np.array([0.0, 0.0, 1.0, 0.0, 0.0])

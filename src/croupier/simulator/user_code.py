@@ -50,11 +50,11 @@ def sampler(problem: Problem) -> Any:
     own = _compiled(sample)
 
     @inlined
-    def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
-        return float(own(s, arm)), laws.cost_parameters[arm, 0]
+    def draw(s: Any, arm: int, sampling: Any) -> tuple[float, float]:
+        return float(own(s, arm)), sampling.cost_parameters[arm, 0]
 
     @inlined
-    def draw_with_cost(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+    def draw_with_cost(s: Any, arm: int, sampling: Any) -> tuple[float, float]:
         value, cost = own(s, arm)
         return float(value), float(cost)
 
@@ -100,14 +100,14 @@ def _with_blocks(kernel: Any, own: Any, block: int) -> Any:
         return s
 
     @inlined
-    def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+    def draw(s: Any, arm: int, sampling: Any) -> tuple[float, float]:
         at = np.int64(s[used])
         if at == block:
-            own(s, laws.parameters[arm], s[first:].view(np.float64))
+            own(s, sampling.parameters[arm], s[first:].view(np.float64))
             at = np.int64(0)
         s[used] = np.uint64(at + 1)
         # The bits of one word: a view of all of them for each draw would take ten times as long.
-        return np.uint64(s[first + at]).view(np.float64), laws.cost_parameters[arm, 0]
+        return np.uint64(s[first + at]).view(np.float64), sampling.cost_parameters[arm, 0]
 
     return rebound(kernel, draw=draw, streams=long_streams)
 

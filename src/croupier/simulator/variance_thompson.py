@@ -15,7 +15,6 @@ from croupier.policies import indices
 from croupier.simulator.compiling import ZERO, compiled, inlined
 from croupier.simulator.kernels import note
 from croupier.simulator.kinds import COSTS_CONSTANT, TWO_VALUES
-from croupier.simulator.laws import chance_of, draw
 from croupier.simulator.randomness import (
     exponential,
     gamma,
@@ -25,6 +24,7 @@ from croupier.simulator.randomness import (
     streams,
     uniform,
 )
+from croupier.simulator.sampling import chance_of, draw
 
 __all__ = ["VarianceRules", "play_variance"]
 
@@ -185,7 +185,7 @@ def _decide(
 @compiled
 def play_variance(
     settings: Any,
-    laws: Any,
+    sampling: Any,
     keys: Any,
     times: Any,
     pulls: Any,
@@ -197,11 +197,11 @@ def play_variance(
     `decisions`, of shape (n, 2) or empty, takes the arm and the size of every batch of one run,
     `beliefs` what it drew from the posteriors.
     """
-    arms = len(laws.parameters)
+    arms = len(sampling.parameters)
     horizon = times[-1]
-    counted = laws.law == TWO_VALUES and laws.cost_law == COSTS_CONSTANT
+    counted = sampling.distribution == TWO_VALUES and sampling.cost_distribution == COSTS_CONSTANT
     for k in range(arms):
-        counted = counted and laws.cost_parameters[k, 0] == 1
+        counted = counted and sampling.cost_parameters[k, 0] == 1
     drawn = np.empty(arms, np.int64)
     count, variance, df, price, error = (
         np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms),
@@ -261,17 +261,17 @@ def play_variance(
                 decisions[ticket, 0], decisions[ticket, 1] = arm, size
             ticket += 1
             if counted:
-                low, high = laws.parameters[arm, 0], laws.parameters[arm, 1]
-                chance = chance_of(laws.parameters[arm, 2])
-                tops = left = ZERO
+                low, high = sampling.parameters[arm, 0], sampling.parameters[arm, 1]
+                chance = chance_of(sampling.parameters[arm, 2])
+                highs = left = ZERO
                 left = size
                 while left > 0:
                     bits, got = next_bits(s[arm], chance, left)
-                    tops += ones_of(bits)
+                    highs += ones_of(bits)
                     left -= got
                 if draws == 0:
-                    origin = high if tops else low
-                d, p = high - low, tops / size
+                    origin = high if highs else low
+                d, p = high - low, highs / size
                 q = p * (1 - p)
                 batch = (
                     low - origin + d * p,
@@ -294,7 +294,7 @@ def play_variance(
                 draws += size
                 continue
             for _ in range(size):
-                value, paid = draw(s[arm], arm, laws)
+                value, paid = draw(s[arm], arm, sampling)
                 if draws == 0:
                     origin = value
                 while mark < len(times) and spent + paid > times[mark]:

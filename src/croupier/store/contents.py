@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 #: A file may hold any number. A plan has at most these.
-_LARGEST_SETTINGS: Final = {"width": 10**6, "first": 10**9, "opening": 10**9}
+_LARGEST_SETTINGS: Final = {"width": 10**6, "first": 10**9, "first_call": 10**9}
 
 #: The budget and the tolerance of a call, and its number of workers, as far as they were given.
 LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
@@ -120,10 +120,10 @@ def _call(call: Any) -> dict[str, Any]:
         raise ValueError(f"a call has out = {out!r:.50}")
     shown = {name: printable(call[name]) for name in ("began", "host")}
     stopped = None if call["stopped"] is None else printable(call["stopped"])
-    said = [printable(warning) for warning in call["warnings"]]
+    messages = [printable(warning) for warning in call["warnings"]]
     limits = {name: float(call.get("limits", {}).get(name, math.nan)) for name in LIMITS}
     known = {name: limit for name, limit in limits.items() if 0 <= limit < math.inf}
-    more = {**shown, "stopped": stopped, "warnings": said, "out": out, "limits": known}
+    more = {**shown, "stopped": stopped, "warnings": messages, "out": out, "limits": known}
     return {**{name: call[name] for name in kinds}, **more}
 
 
@@ -209,11 +209,11 @@ def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _changed(before: Any, after: Any) -> str:
     """Return how two versions differ; the versions of `evidence` begin with a hash of the model."""
-    said = f"{before!r} -> {after!r}"
+    messages = f"{before!r} -> {after!r}"
     models = [re.match(r"[0-9a-f]{12}\b", str(version)) for version in (before, after)]
     if all(models) and models[0][0] != models[1][0]:  # type: ignore[index]
-        return f"the model has changed, its likelihood, prior or data ({said})"
-    return said
+        return f"the model has changed, its likelihood, prior or data ({messages})"
+    return messages
 
 
 def _settings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -224,13 +224,13 @@ class Log:
                 )
             raise StoreError(f"{self.path} holds another run (stored -> now):{lines}\n{way}")
 
-    def finish(self, interval: Interval, stopped: str, seconds: float, said: list[str]) -> None:
+    def finish(self, interval: Interval, stopped: str, seconds: float, messages: list[str]) -> None:
         """Store how the call ended: what stopped it, and what it warned of."""
         self._call |= {
             "interval": interval.state(),
             "stopped": stopped,
             "seconds": max(seconds, self.seconds),
-            "warnings": said,
+            "warnings": messages,
         }
         self._write_call()
 

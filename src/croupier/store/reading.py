@@ -103,7 +103,7 @@ class Status:
 
         printable = formats.printable
         if self.owner is not None:
-            who = {name: printable(said) for name, said in self.owner.items()}
+            who = {name: printable(messages) for name, messages in self.owner.items()}
             state = f"running: pid {who['pid']} on {who['host']} since {who['since']}"
         elif self.stopped is None:
             state = "not finished: run the same call again to continue"

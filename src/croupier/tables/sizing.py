@@ -36,7 +36,7 @@ def size_of(plan: Plan, ledger: Ledger, arm: int, decisions: int = 1, growth: fl
     an arm with expensive draws would be chosen again and again for the same hope.
     """
     if plan.batch == "one" or ledger.count[arm] == 0:
-        return plan.opening
+        return plan.first_call
     afford = min(decisions * plan.share * ledger.spent, growth * float(ledger.cost[arm]))
     size = max(1, int(ledger.bought(arm, afford)))
     if not ledger.measured:
@@ -62,7 +62,7 @@ def affordable(
     price = np.fmax(ledger.price, ledger.price_in(plan.share * ledger.spent))
     if tickets.asked == 0:
         # Even the smallest budget buys one draw, or the draws of a first call.
-        return arm, min(size, plan.opening)
+        return arm, min(size, plan.first_call)
     cost_left = tickets.cost_left(cost_left, lambda name: float(price[books.index[name]]))
     if cost_left < ledger.cost_of(arm, 1) / 2:
         # The rest does not buy a draw of this arm. It may still buy one of the cheapest arm.

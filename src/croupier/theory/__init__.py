@@ -19,7 +19,7 @@ from croupier.theory.distributions import (
     Distribution,
     ScaledBernoulli,
     TruncatedNormal,
-    UniformLaw,
+    UniformDistribution,
 )
 from croupier.theory.regret import (
     DefinedRegret,
@@ -47,7 +47,7 @@ __all__ = [
     "Distribution",
     "ScaledBernoulli",
     "TruncatedNormal",
-    "UniformLaw",
+    "UniformDistribution",
     "allocation_bound",
     "cost_regret",
     "cost_regret_bound",

@@ -16,7 +16,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.theory.arrays import array_of
 
-__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "UniformLaw"]
+__all__ = ["Discrete", "Distribution", "ScaledBernoulli", "TruncatedNormal", "UniformDistribution"]
 
 #: Nodes on either side of the centre, and the power that crowds them there.
 _NODES: Final = 96
@@ -134,7 +134,7 @@ class ScaledBernoulli(Distribution):
 
 
 @dataclass(frozen=True)
-class UniformLaw(Distribution):
+class UniformDistribution(Distribution):
     """Uniform on [low, high] within [0, 1].
 
     >>> round(12 * UniformLaw(0.25, 0.75).variance, 12)

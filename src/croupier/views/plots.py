@@ -167,8 +167,8 @@ def _what(summary: Summary, component: int, scalar: str = "Estimate") -> str:
 
 
 def _pair(summary: Summary, component: int) -> tuple[float, float]:
-    said = summary.get("log", summary)
-    return components(said["value"])[component], components(said["stderr"])[component]
+    texts = summary.get("log", summary)
+    return components(texts["value"])[component], components(texts["stderr"])[component]
 
 
 def _shares(axes: Axes, summary: Summary, history: Batches, colours: dict[str, str]) -> None:

@@ -113,12 +113,12 @@ def page(
 
     Without matplotlib there is a line instead of the picture.
     """
-    said = content(summary, MOST_COMPONENTS)
+    texts = content(summary, MOST_COMPONENTS)
     body = [
-        *_answer(summary, said),
-        *_warnings(said.warnings),
-        *_section("The components", _components(summary, said)),
-        *_section("The arms", _arms(summary, said)),
+        *_answer(summary, texts),
+        *_warnings(texts.warnings),
+        *_section("The components", _components(summary, texts)),
+        *_section("The arms", _arms(summary, texts)),
         *_section("The runs", _runs(summary, runs) if runs else []),
         *_section("The picture", _picture(summary, history)),
         *_section("What it took", _list(_took(summary))),
@@ -149,21 +149,21 @@ def write(path: str | os.PathLike[str], page: str) -> Path:
     return write_file(path, page.encode("utf-8", "backslashreplace"), "report")
 
 
-def _answer(summary: Summary, said: Content) -> Iterable[str]:
+def _answer(summary: Summary, texts: Content) -> Iterable[str]:
     who = "run" if "runs" in summary else "arm"
     count = len(summary["runs"]["seeds"]) if "runs" in summary else len(summary["arms"])
     yield "<header>"
     yield f'<p class="faint">croupier: one answer from {formats.count(count, who)}</p>'
-    yield f"<h1>{html_text(said.estimate)}</h1>"
-    yield f'<p class="interval">{html_text(said.interval)}</p>'
-    if "log" in summary and not said.components:
+    yield f"<h1>{html_text(texts.estimate)}</h1>"
+    yield f'<p class="interval">{html_text(texts.interval)}</p>'
+    if "log" in summary and not texts.components:
         yield f"<p>{html_text(_itself(summary))}</p>"
     yield "</header>"
 
 
-def _components(summary: Summary, said: Content) -> Iterable[str]:
-    if said.components:
-        yield _table("The components", said.components)
+def _components(summary: Summary, texts: Content) -> Iterable[str]:
+    if texts.components:
+        yield _table("The components", texts.components)
         size = len(components(summary["value"]))
         if size > MOST_COMPONENTS:
             yield (
@@ -177,8 +177,8 @@ def _itself(summary: Summary) -> str:
     log = summary["log"]
     value, error, low, high = (components(summary[key])[0] for key in NUMBERS)
     logs = (components(log[key])[0] for key in NUMBERS)
-    for x, said in zip((value, error, low, high), logs, strict=True):
-        if math.isfinite(said) and not TINY <= x < math.inf:
+    for x, texts in zip((value, error, low, high), logs, strict=True):
+        if math.isfinite(texts) and not TINY <= x < math.inf:
             return "The quantity itself is too small or too large for a floating-point number."
     interval = formats.bracket(low, high, value, error)
     return f"The quantity itself: {formats.number(value, error)}, interval {interval}"
@@ -194,8 +194,8 @@ def _warnings(warnings: Sequence[str]) -> Iterable[str]:
         yield "</section>"
 
 
-def _arms(summary: Summary, said: Content) -> Iterable[str]:
-    yield _table("The arms", said.arms, said.shares)
+def _arms(summary: Summary, texts: Content) -> Iterable[str]:
+    yield _table("The arms", texts.arms, texts.shares)
     yield (
         '<p class="faint">share: of the cost; efficiency: '
         f"{html_text(summary['rows']['efficiency'])}; weight: in the estimate.</p>"
@@ -328,7 +328,7 @@ def _section(title: str, inside: Iterable[str]) -> Iterable[str]:
 
 def _list(pairs: Iterable[tuple[str, str]]) -> Iterable[str]:
     yield "<dl>"
-    yield from (f"<dt>{html_text(term)}</dt><dd>{html_text(said)}</dd>" for term, said in pairs)
+    yield from (f"<dt>{html_text(term)}</dt><dd>{html_text(texts)}</dd>" for term, texts in pairs)
     yield "</dl>"
 
 

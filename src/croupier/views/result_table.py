@@ -38,15 +38,15 @@ def text(summary: Summary) -> str:
     a bias of 28 % in 'tilted' would not have been noticed
     policy variance-thompson, combine guarded, seed 7
     """
-    said = content(summary)
-    lines = [f"{said.estimate}   {said.interval}", said.took, ""]
-    if said.components:
-        lines += [*_rows(said.components), ""]
-    for columns in fit_all(said.arms, WIDTH):
+    texts = content(summary)
+    lines = [f"{texts.estimate}   {texts.interval}", texts.took, ""]
+    if texts.components:
+        lines += [*_rows(texts.components), ""]
+    for columns in fit_all(texts.arms, WIDTH):
         lines += [*_rows(columns), ""]
-    for note in said.notes:
+    for note in texts.notes:
         lines += textwrap.wrap(note, WIDTH, break_long_words=False)
-    for warning in said.warnings:
+    for warning in texts.warnings:
         lines += textwrap.wrap(
             f"warning: {warning}",
             WIDTH,
@@ -76,7 +76,7 @@ def rich_table(summary: Summary) -> RenderableType:
 class _RichSummary:
     """The table, rendered when its console, and so its width, is known."""
 
-    said: Content
+    texts: Content
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -84,23 +84,23 @@ class _RichSummary:
         from rich.table import Table
         from rich.text import Text
 
-        said, width = self.said, options.max_width
-        yield Text.assemble((said.estimate, "bold"), "   ", (said.interval, "default"))
-        yield Text(said.took, "dim")
+        texts, width = self.texts, options.max_width
+        yield Text.assemble((texts.estimate, "bold"), "   ", (texts.interval, "default"))
+        yield Text(texts.took, "dim")
         yield ""
-        if said.components:
-            yield _rich_columns(Table, fit(said.components, width), bold_first=False)
+        if texts.components:
+            yield _rich_columns(Table, fit(texts.components, width), bold_first=False)
             yield ""
-        bars = said.shares if width >= 60 else None
-        first, *rest = fit_all(said.arms, width - (BAR + 2 if bars else 0))
+        bars = texts.shares if width >= 60 else None
+        first, *rest = fit_all(texts.arms, width - (BAR + 2 if bars else 0))
         yield _rich_columns(Table, first, bars=bars, ascii_only=options.ascii_only)
         yield ""
         for columns in rest:
             yield _rich_columns(Table, columns)
             yield ""
-        for note in said.notes:
+        for note in texts.notes:
             yield Text(note, "dim")
-        for warning in said.warnings:
+        for warning in texts.warnings:
             grid = Table.grid(padding=(0, 1))
             grid.add_row(Text("warning:", "bold yellow"), Text(warning, "yellow"))
             yield grid
@@ -151,21 +151,21 @@ _REST = "rgba(128,128,128,.6)"
 
 def html(summary: Summary) -> str:
     """Return the run as HTML with inline styles only: it inherits colours, light or dark."""
-    said = content(summary)
+    texts = content(summary)
     parts = [
         '<div style="font-size:13px;line-height:1.5;font-variant-numeric:tabular-nums">',
-        f'<div><span style="font-size:1.35em;font-weight:600">{html_text(said.estimate)}</span>'
-        f'<span style="margin-left:1.2em">{html_text(said.interval)}</span></div>',
-        f'<div style="{_FAINT}">{html_text(said.took)}</div>',
+        f'<div><span style="font-size:1.35em;font-weight:600">{html_text(texts.estimate)}</span>'
+        f'<span style="margin-left:1.2em">{html_text(texts.interval)}</span></div>',
+        f'<div style="{_FAINT}">{html_text(texts.took)}</div>',
     ]
-    if said.components:
-        parts.append(html_table(said.components))
-    parts.append(html_table(said.arms, said.shares))
-    parts += [f'<div style="{_FAINT}">{html_text(note)}</div>' for note in said.notes]
+    if texts.components:
+        parts.append(html_table(texts.components))
+    parts.append(html_table(texts.arms, texts.shares))
+    parts += [f'<div style="{_FAINT}">{html_text(note)}</div>' for note in texts.notes]
     parts += [
         '<div style="margin-top:4px;padding:2px 8px;border-left:3px solid #E69F00">'
         f"<b>warning:</b> {html_text(warning)}</div>"
-        for warning in said.warnings
+        for warning in texts.warnings
     ]
     return "\n".join([*parts, "</div>"])
 

@@ -81,8 +81,8 @@ def view(run: Snapshot) -> RenderableType:
     summary = run["summary"]
     if summary is None:
         return Group(*lines, Text("no outcome yet", dim))
-    said = content(summary)
-    lines += [Text(""), Text.assemble((said.estimate, "bold"), f"   {said.interval}")]
+    words = content(summary)
+    lines += [Text(""), Text.assemble((words.estimate, "bold"), f"   {words.interval}")]
     if len(run["cost"]) > 1:
         steady = len(run["value"]) // 3  # the first estimates would hide all others
         lines.append(Text.assemble(("estimate  ", dim), (sparkline(run["value"][steady:]), "blue")))
@@ -91,7 +91,7 @@ def view(run: Snapshot) -> RenderableType:
             Text.assemble(("log error ", dim), (sparkline(errors), "blue"), ("  over cost", dim))
         )
     lines += [Text(""), _arms(summary)]
-    lines += [Text(f"warning: {warning}", "yellow") for warning in said.warnings]
+    lines += [Text(f"warning: {warning}", "yellow") for warning in words.warnings]
     return Group(*lines)
 
 
@@ -147,17 +147,17 @@ def _loss(arm: ArmSummary) -> float | None:
 def shown(run: Snapshot) -> dict[str, Any]:
     """Return a run as the texts and numbers that a page shows."""
     names = ("path", "state", "spent", "cost", "value", "half_width")
-    said: dict[str, Any] = {name: run[name] for name in names}  # type: ignore[literal-required]
+    words: dict[str, Any] = {name: run[name] for name in names}  # type: ignore[literal-required]
     state = run["state"].removeprefix(f"{formats.printable(run['path'])}: ")  # it is in the title
-    said["state"] = formats.printable_lines(state)
-    said["facts"] = ", ".join(_facts(run))
+    words["state"] = formats.printable_lines(state)
+    words["facts"] = ", ".join(_facts(run))
     summary = run["summary"]
     if summary is None:
-        return said
+        return words
     texts = content(summary)
     ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]
     return {
-        **said,
+        **words,
         "answer": texts.estimate,
         "interval": f"{texts.interval}; {texts.took}",
         "warnings": texts.warnings,

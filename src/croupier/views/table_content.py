@@ -240,8 +240,8 @@ def _interval(summary: Summary) -> str:
 
 def _estimates(summary: Summary) -> list[tuple[str, str]]:
     """Return the estimate and the interval of each component; for logs, on the scale of logs."""
-    said = summary.get("log", summary)
-    keys = said["value"], said["stderr"], said["low"], said["high"]
+    texts = summary.get("log", summary)
+    keys = texts["value"], texts["stderr"], texts["low"], texts["high"]
     rows = zip(*(components(x) for x in keys), strict=True)
     how = formats.log_rounding if "log" in summary else formats.rounding
     return [

@@ -13,10 +13,10 @@ import croupier as cr
 from croupier.engines import choose_engine as executors
 from croupier.engines import concurrent_futures as standard
 from croupier.engines import dask, mpi, ray, remote
-from croupier.engines.choose_engine import staff_of
+from croupier.engines.choose_engine import executors_of
 from croupier.engines.packing import unpacked
 from croupier.engines.perform import perform
-from croupier.engines.remote import Failure, Kit
+from croupier.engines.remote import Failure, RunParts
 
 
 def normal(rng: np.random.Generator, size: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def broken(rng: np.random.Generator, size: int) -> np.ndarray:
     raise OSError("disk full")
 
 
-KIT = Kit(cr.Plan(names=("a", "b"), seed=7), {"a": cr.Arm(normal), "b": cr.Arm(broken)}, None)
+KIT = RunParts(cr.Plan(names=("a", "b"), seed=7), {"a": cr.Arm(normal), "b": cr.Arm(broken)}, None)
 
 
 @pytest.fixture(autouse=True)
@@ -82,8 +82,8 @@ def wordy(rng: np.random.Generator, size: int) -> np.ndarray:
 
 
 def test_a_long_text_of_an_error_is_cut_before_it_travels_or_is_shown() -> None:
-    kit = Kit(cr.Plan(names=("a",), seed=7), {"a": cr.Arm(wordy)}, None)
-    remote.keep("key", kit)
+    parts = RunParts(cr.Plan(names=("a",), seed=7), {"a": cr.Arm(wordy)}, None)
+    remote.keep("key", parts)
     (packed,) = remote.work("key", None, pickle.dumps([batch()]))
     assert len(packed) < 20_000
     error = pickle.loads(packed).error()
@@ -160,7 +160,7 @@ def test_an_interrupted_worker_is_no_fault_of_the_arm() -> None:
     def interrupted(rng: np.random.Generator, size: int) -> np.ndarray:
         raise KeyboardInterrupt
 
-    remote.keep("key", Kit(KIT.plan, {"a": cr.Arm(interrupted)}, None))
+    remote.keep("key", RunParts(KIT.plan, {"a": cr.Arm(interrupted)}, None))
     (came,) = remote.perform_here("key", [batch()])
     assert isinstance(came, Failure)
     assert not came.fatal
@@ -201,5 +201,5 @@ def test_each_engine_knows_its_own_executors() -> None:
         "concurrent.futures.thread": [None, None, None, 4],
     }
     assert set(executors.COUNTS) == {dask.count, ray.count, mpi.count, standard.count}
-    assert staff_of(None, cluster).workers == 5
-    assert staff_of(7, cluster).workers == 7
+    assert executors_of(None, cluster).workers == 5
+    assert executors_of(7, cluster).workers == 7

@@ -12,7 +12,7 @@ from croupier import policies
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.policies.base import describe, group_of, objective_weights, opening, smallest
+from croupier.policies.base import describe, first_draws, group_of, objective_weights, smallest
 
 PLAN = Plan(names=("a", "b", "c"), seed=7)
 
@@ -133,17 +133,17 @@ def test_draws_come_one_at_a_time_without_a_group() -> None:
 
 def test_the_opening_deals_first_draws_in_turn() -> None:
     none = np.zeros(3)
-    assert opening(PLAN, ledger_of([0, 0, 0]), none) == (0, 1)
-    assert opening(PLAN, ledger_of([1, 0, 0]), none) == (1, 1)
-    assert opening(PLAN, ledger_of([1, 0, 0]), np.array([0.0, 1.0, 0.0])) == (2, 1)
-    assert opening(PLAN, ledger_of([4, 4, 3]), none) == (2, 1)
-    assert opening(PLAN, ledger_of([4, 4, 4]), none) is None
-    assert opening(PLAN, ledger_of([4, 4, 3]), np.array([0.0, 0.0, 1.0])) is None
+    assert first_draws(PLAN, ledger_of([0, 0, 0]), none) == (0, 1)
+    assert first_draws(PLAN, ledger_of([1, 0, 0]), none) == (1, 1)
+    assert first_draws(PLAN, ledger_of([1, 0, 0]), np.array([0.0, 1.0, 0.0])) == (2, 1)
+    assert first_draws(PLAN, ledger_of([4, 4, 3]), none) == (2, 1)
+    assert first_draws(PLAN, ledger_of([4, 4, 4]), none) is None
+    assert first_draws(PLAN, ledger_of([4, 4, 3]), np.array([0.0, 0.0, 1.0])) is None
 
 
 def test_the_opening_waits_for_two_told_draws() -> None:
-    assert opening(PLAN, ledger_of([4, 4, 1]), np.array([0.0, 0.0, 3.0])) is not None
-    assert opening(PLAN, ledger_of([4, 4, 2]), np.array([0.0, 0.0, 2.0])) is None
+    assert first_draws(PLAN, ledger_of([4, 4, 1]), np.array([0.0, 0.0, 3.0])) is not None
+    assert first_draws(PLAN, ledger_of([4, 4, 2]), np.array([0.0, 0.0, 2.0])) is None
 
 
 @pytest.mark.parametrize("unit", ["cost", "seconds"])
@@ -152,12 +152,12 @@ def test_an_expensive_arm_waits_with_its_third_draw(unit: str) -> None:
     none = np.zeros(2)
     ledger = Ledger(2, measured=unit == "seconds")
     for arm, price in [(0, 1.0), (1, 20.0)] * 2:
-        assert opening(plan, ledger, none) == (arm, 1)  # two draws of every arm, at any price
+        assert first_draws(plan, ledger, none) == (arm, 1)  # two draws of every arm, at any price
         ledger.add(arm, told_of(1, cost=price))
     for spent in range(2, 160):  # its third draw costs 20, an eighth of 160
-        assert opening(plan, ledger, none) == ((0, 1) if spent < 4 else None)
+        assert first_draws(plan, ledger, none) == ((0, 1) if spent < 4 else None)
         ledger.add(0, told_of(1, cost=1.0))
-    assert opening(plan, ledger, none) == (1, 1)
+    assert first_draws(plan, ledger, none) == (1, 1)
 
 
 @pytest.mark.filterwarnings("ignore:the error bar rests on")

@@ -131,9 +131,9 @@ def test_a_finished_store_needs_no_worker(tmp_path: Path, monkeypatch: pytest.Mo
     arms = {"rough": rough, "fine": fine}
     first = cr.estimate(arms, draws=2000, rng=7, workers=2, store=path)
     opened = []
-    seats = executor_engine.Seats.open
+    connections = executor_engine.Connections.open
     monkeypatch.setattr(
-        executor_engine.Seats, "open", lambda self: (opened.append(1), seats(self))[1]
+        executor_engine.Connections, "open", lambda self: (opened.append(1), connections(self))[1]
     )
     again = cr.estimate(arms, draws=2000, workers=2, store=path)
     assert not opened

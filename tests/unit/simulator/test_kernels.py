@@ -26,8 +26,8 @@ from croupier.seeds import POLICY
 from croupier.simulator import kernels, players
 from croupier.simulator import variance_thompson as variance
 from croupier.simulator.compiling import inlined
-from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
+from croupier.simulator.sampling import draw
 
 KEY = np.uint64(20140621)
 
@@ -41,15 +41,15 @@ PRICED = simulator.uniform([0.02, 0.03, 0.01], costs=[1.0, 2.0, 40.0])
 
 
 @inlined
-def fill(s: Any, arm: int, laws: Any, out: Any) -> None:
+def fill(s: Any, arm: int, sampling: Any, out: Any) -> None:
     for i in range(len(out)):
-        out[i], _ = draw(s, arm, laws)
+        out[i], _ = draw(s, arm, sampling)
 
 
 def tape(problem: simulator.Problem, arm: int, size: int) -> list[float]:
     """Return the draws that any kernel sees of an arm, in their order."""
     out = np.empty(size)
-    fill(streams(KEY, len(problem) + 1)[arm], arm, players._laws(problem), out)
+    fill(streams(KEY, len(problem) + 1)[arm], arm, players._sampling_of(problem), out)
     return out.tolist()
 
 
@@ -147,9 +147,9 @@ def test_plain_kernel_and_thompson_agree_on_the_same_posterior_draws(problem: st
     policy = Thompson(bounds=(0, 1))
     times, pulls = np.arange(1.0, steps + 1), np.zeros((1, steps, arms), np.int64)
     beliefs = np.full((steps, arms + 1), np.nan)
-    laws, rules = players._laws(setting), players._rules(setting, policy.terms())
+    sampling, rules = players._sampling_of(setting), players._rules(setting, policy.terms())
     prior, none = np.ones(2), np.zeros((1, 4))
-    kernels.play_thompson(prior, rules, laws, np.array([KEY]), times, pulls, none, beliefs)
+    kernels.play_thompson(prior, rules, sampling, np.array([KEY]), times, pulls, none, beliefs)
     tapes = [tape(setting, arm, steps) for arm in range(arms)]
     plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1)
     state, drawn = policy.start(plan), [0] * arms
@@ -178,8 +178,10 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
     decisions = np.full((2000, 2), -1, np.int64)
     beliefs = np.full((2000, 8 * arms + 1), 0.5)
     pulls = np.zeros((1, 1, arms), np.int64)
-    laws, keys = players._laws(setting), np.array([KEY])
-    variance.play_variance(rows, laws, keys, np.array([float(draws)]), pulls, decisions, beliefs)
+    sampling, keys = players._sampling_of(setting), np.array([KEY])
+    variance.play_variance(
+        rows, sampling, keys, np.array([float(draws)]), pulls, decisions, beliefs
+    )
     tapes = [tape(setting, arm, draws) for arm in range(arms)]
 
     def replay(seed: int, purpose: int, ticket: int) -> Any:

@@ -11,16 +11,16 @@ import croupier as cr
 from croupier import simulator
 from croupier.simulator import players
 from croupier.simulator.compiling import inlined
-from croupier.simulator.laws import draw
 from croupier.simulator.randomness import streams
+from croupier.simulator.sampling import draw
 
 SIZE = 200_000
 
 
 @inlined
-def fill(s: Any, arm: int, laws: Any, values: Any, costs: Any) -> None:
+def fill(s: Any, arm: int, sampling: Any, values: Any, costs: Any) -> None:
     for i in range(len(values)):
-        values[i], costs[i] = draw(s, arm, laws)
+        values[i], costs[i] = draw(s, arm, sampling)
 
 
 def drawn(problem: simulator.Problem, arm: int) -> tuple[np.ndarray, np.ndarray]:

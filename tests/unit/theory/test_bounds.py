@@ -14,7 +14,7 @@ from croupier.theory import (
     Discrete,
     ScaledBernoulli,
     TruncatedNormal,
-    UniformLaw,
+    UniformDistribution,
     d_inf,
     kl_ucb_leading_term,
     lower_bound,
@@ -140,7 +140,7 @@ def expected_log_over_uniform(u, m, v, low, high):
 
 @pytest.mark.parametrize("share", [0.001, 0.05, 0.5, 0.95])
 def test_d_inf_of_a_uniform_is_its_dual_in_closed_form(share):
-    psi = UniformLaw(0.1, 0.9)
+    psi = UniformDistribution(0.1, 0.9)
     v = share * psi.variance
 
     def inner(m):
@@ -167,7 +167,8 @@ def test_d_inf_does_not_mind_shifts_and_scales():
 
 
 @pytest.mark.parametrize(
-    "psi", [TruncatedNormal(0.5, 0.2), UniformLaw(), Discrete([0, 0.4, 1], [0.2, 0.5, 0.3])]
+    "psi",
+    [TruncatedNormal(0.5, 0.2), UniformDistribution(), Discrete([0, 0.4, 1], [0.2, 0.5, 0.3])],
 )
 def test_d_inf_falls_to_zero_as_the_variance_rises_to_its_own(psi):
     shares = np.array([0.01, 0.1, 0.5, 0.9, 0.99, 0.9999])
@@ -187,7 +188,7 @@ def test_the_lower_bound_of_scaled_bernoullis_is_a_sum_of_gaps_over_half_logs():
 
 def test_the_lower_bound_says_nothing_of_ties_and_of_an_arm_without_variance():
     wide = math.sqrt(3) * 0.2  # a uniform of this half-width has the variance 0.04
-    assert lower_bound([ScaledBernoulli(0.4), UniformLaw(0.5 - wide, 0.5 + wide)]) == 0
+    assert lower_bound([ScaledBernoulli(0.4), UniformDistribution(0.5 - wide, 0.5 + wide)]) == 0
     assert lower_bound([ScaledBernoulli(0.4), Discrete([0.5], [1.0])]) == 0
 
 
@@ -216,7 +217,7 @@ def test_a_bound_takes_many_horizons_and_leaves_out_arms_that_tie_with_the_best(
     assert (np.diff(many) > 0).all()
     assert many[1] == pytest.approx(float(bound(TWO, 100)))
     wide = math.sqrt(3) / 4
-    tied = UniformLaw(0.5 - wide, 0.5 + wide)  # the variance of the second
+    tied = UniformDistribution(0.5 - wide, 0.5 + wide)  # the variance of the second
     np.testing.assert_allclose(bound([*TWO, tied], draws), many)
     assert bound(TWO[1:], 100) == 0
 
@@ -227,11 +228,11 @@ def test_a_bound_takes_many_horizons_and_leaves_out_arms_that_tie_with_the_best(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: d_inf(UniformLaw(), -1), "variance must be a number of at least 0"),
+        (lambda: d_inf(UniformDistribution(), -1), "variance must be a number of at least 0"),
         (lambda: lower_bound([]), "distributions must be one or more of Discrete"),
         (lambda: lower_bound([0.1, 0.2]), "distributions must be"),
         (
-            lambda: lower_bound([UniformLaw(0, 0.5), UniformLaw(0, 1)]),
+            lambda: lower_bound([UniformDistribution(0, 0.5), UniformDistribution(0, 1)]),
             "one mean, got 0.25, 0.5: shift the distributions",
         ),
         (lambda: ucb1_bound(TWO, 0.5), "draws must be at least 1"),

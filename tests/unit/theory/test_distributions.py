@@ -9,13 +9,13 @@ import pytest
 from scipy import integrate, stats
 
 from croupier import PlanError
-from croupier.theory import Discrete, ScaledBernoulli, TruncatedNormal, UniformLaw, d_inf
+from croupier.theory import Discrete, ScaledBernoulli, TruncatedNormal, UniformDistribution, d_inf
 
 
 @pytest.mark.parametrize(
     ("distribution", "reference"),
     [
-        (UniformLaw(0.2, 0.9), stats.uniform(0.2, 0.7)),
+        (UniformDistribution(0.2, 0.9), stats.uniform(0.2, 0.7)),
         (TruncatedNormal(0.5, 0.2), stats.truncnorm(-2.5, 2.5, 0.5, 0.2)),
         (TruncatedNormal(0.3, 1.0), stats.truncnorm(-0.3, 0.7, 0.3, 1.0)),
         (TruncatedNormal(0.4, 0.001), stats.norm(0.4, 0.001)),
@@ -84,8 +84,8 @@ def test_the_nodes_of_a_continuous_distribution_integrate_a_logarithm_at_their_c
         (lambda: ScaledBernoulli(1.2), r"mu - s/2 and mu \+ s/2 must lie in \[0, 1\]"),
         (lambda: ScaledBernoulli(0.0), "s must be a finite number above 0"),
         (lambda: ScaledBernoulli(0.5, "a"), "mu must be a number"),
-        (lambda: UniformLaw(0.5, 0.5), "low < high"),
-        (lambda: UniformLaw(-1, 1), "low must lie in .* rescale"),
+        (lambda: UniformDistribution(0.5, 0.5), "low < high"),
+        (lambda: UniformDistribution(-1, 1), "low must lie in .* rescale"),
         (lambda: TruncatedNormal(0.5, 0.0), "sigma must be"),
         (lambda: TruncatedNormal(math.inf, 0.1), "mu must be finite, .* use UniformLaw"),
         (lambda: TruncatedNormal(0.5, 0.1, 0, 2), "high must lie in"),

@@ -107,8 +107,8 @@ def read_problem(source: str | os.PathLike[str]) -> Problem:
         has = f"it has {', '.join(f'[{name}]' for name in contents)}" if contents else "it has none"
         known = ", ".join(f"[{name}]" for name in SECTIONS)
         raise PlanError(f"{path} must have one of the sections {known}, but {has}")
-    ((name, said),) = contents.items()
-    return Problem(section_of(name), said, path.resolve().parent, options)
+    ((name, entry),) = contents.items()
+    return Problem(section_of(name), entry, path.resolve().parent, options)
 
 
 def _contents(path: Path) -> dict[str, Any]:

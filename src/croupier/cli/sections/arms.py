@@ -30,53 +30,53 @@ def arms_of(contents: Any, folder: Path) -> dict[str, Arm]:
         return _referenced(contents, folder)
     if not isinstance(contents, Mapping) or not contents:
         raise PlanError("[arms] must have a section for every arm, such as [arms.naive]")
-    return {name: arm_of("arms", name, said, folder) for name, said in contents.items()}
+    return {name: arm_of("arms", name, entry, folder) for name, entry in contents.items()}
 
 
-def arm_of(section: str, name: str, said: Any, folder: Path, more: tuple[str, ...] = ()) -> Arm:
+def arm_of(section: str, name: str, entry: Any, folder: Path, more: tuple[str, ...] = ()) -> Arm:
     """Return the arm of one subsection; `more` are keys that others read."""
     where = f"[{section}.{name}]"
-    if not isinstance(said, Mapping) or ("python" in said) == ("command" in said):
-        has = f"it has {', '.join(said)}" if isinstance(said, Mapping) else f"it is {said!r:.80}"
+    if not isinstance(entry, Mapping) or ("python" in entry) == ("command" in entry):
+        has = f"it has {', '.join(entry)}" if isinstance(entry, Mapping) else f"it is {entry!r:.80}"
         raise PlanError(
             f'{where} must have either command = ["./program", "{{size}}", "{{seed}}"] or '
             f'python = "module:function", but {has}'
         )
-    about = {key: said[key] for key in _OF_ANY if key in said}
+    about = {key: entry[key] for key in _OF_ANY if key in entry}
     try:
-        if "python" in said:
-            check_keys(where, "key", said, ("python", *_OF_ANY, *more))
-            return _python(name, said["python"], folder, about)
-        check_keys(where, "key", said, (*_OF_PROGRAMS, *_OF_ANY, *more))
-        program = _program(said, folder)
+        if "python" in entry:
+            check_keys(where, "key", entry, ("python", *_OF_ANY, *more))
+            return _python(name, entry["python"], folder, about)
+        check_keys(where, "key", entry, (*_OF_PROGRAMS, *_OF_ANY, *more))
+        program = _program(entry, folder)
         return Arm(program, name, **{"version": program.version, **about})
     except PlanError as error:
         message = str(error)
         raise PlanError(message if where in message else f"{where}: {message}") from None
 
 
-def function_of(where: str, said: Any, folder: Path, known: tuple[str, ...]) -> Any:
+def function_of(where: str, entry: Any, folder: Path, known: tuple[str, ...]) -> Any:
     """Return the function of a section: a Python function, or a program that reads points."""
-    if not isinstance(said, Mapping) or ("python" in said) == ("command" in said):
-        has = f"it has {', '.join(said)}" if isinstance(said, Mapping) else f"it is {said!r:.80}"
+    if not isinstance(entry, Mapping) or ("python" in entry) == ("command" in entry):
+        has = f"it has {', '.join(entry)}" if isinstance(entry, Mapping) else f"it is {entry!r:.80}"
         raise PlanError(
             f'{where} must have either python = "module:function" or command = ["./program"], but '
             f"{has}"
         )
-    if "command" in said:
-        check_keys(where, "key", said, (*_OF_PROGRAMS, *known))
+    if "command" in entry:
+        check_keys(where, "key", entry, (*_OF_PROGRAMS, *known))
         try:
-            return _program(said, folder)
+            return _program(entry, folder)
         except PlanError as error:
             raise PlanError(f"{where}: {error}") from None
-    check_keys(where, "key", said, ("python", *known))
-    if not isinstance(said["python"], str):
-        raise PlanError(f"{where}: python must be a text, got {said['python']!r:.80}")
-    return load_reference(said["python"], folder)
+    check_keys(where, "key", entry, ("python", *known))
+    if not isinstance(entry["python"], str):
+        raise PlanError(f"{where}: python must be a text, got {entry['python']!r:.80}")
+    return load_reference(entry["python"], folder)
 
 
-def _program(said: Mapping[str, Any], folder: Path) -> Program:
-    given = {key: said[key] for key in _OF_PROGRAMS if key in said}
+def _program(entry: Mapping[str, Any], folder: Path) -> Program:
+    given = {key: entry[key] for key in _OF_PROGRAMS if key in entry}
     if not isinstance(given.setdefault("folder", "."), str):
         raise PlanError(f"folder must be a path, got {given['folder']!r:.80}")
     given["folder"] = folder / given["folder"]

@@ -25,8 +25,8 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
     where = "[integrate]"
     f = function_of(where, contents, folder, _KEYS)
     check_once(where, contents, options)
-    said = {key: contents[key] for key in _PLAIN if key in contents}
-    return integrate(f, over_of(where, contents, folder), **said, **options)
+    entry = {key: contents[key] for key in _PLAIN if key in contents}
+    return integrate(f, over_of(where, contents, folder), **entry, **options)
 
 
 SECTION = Section("integrate", "a Python function or a program that is integrated", _play)

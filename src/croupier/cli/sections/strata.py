@@ -22,11 +22,11 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
     if not isinstance(contents, Mapping) or not contents:
         raise PlanError("[strata] must have a section for every stratum, such as [strata.north]")
     arms, weights = {}, {}
-    for name, said in contents.items():
-        arms[name] = arm_of("strata", name, said, folder, ("weight",))
-        if "weight" not in said:
+    for name, entry in contents.items():
+        arms[name] = arm_of("strata", name, entry, folder, ("weight",))
+        if "weight" not in entry:
             raise PlanError(f"[strata.{name}] has no weight: the weights of all strata sum to 1")
-        weights[name] = said["weight"]
+        weights[name] = entry["weight"]
     return stratify(arms, weights=list(weights.values()), **options)
 
 

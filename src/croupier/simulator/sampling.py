@@ -1,4 +1,4 @@
-"""The draws of simulated arms, compiled: a law is a number, its parameters are a row per arm."""
+"""The draws of simulated arms, compiled: a distribution is a number and a row per arm."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from croupier.simulator.kinds import (
 )
 from croupier.simulator.randomness import gamma, next_bits, normal, uniform
 
-__all__ = ["Laws", "chance_of", "draw"]
+__all__ = ["Sampling", "chance_of", "draw"]
 
 
-class Laws(NamedTuple):
+class Sampling(NamedTuple):
     """What the arms of a problem draw: a row of parameters per arm; recorded values and costs."""
 
-    law: int
+    distribution: int
     parameters: Any
-    cost_law: int
+    cost_distribution: int
     cost_parameters: Any
     recorded: Any
 
@@ -59,31 +59,35 @@ def _truncated(s: Any, mean: float, deviation: float, low: float, high: float) -
 
 
 @compiled
-def draw(s: Any, arm: int, laws: Any) -> tuple[float, float]:
+def draw(s: Any, arm: int, sampling: Any) -> tuple[float, float]:
     """Return a value of an arm and what it cost."""
-    law, cost_law, p = laws.law, laws.cost_law, laws.parameters[arm]
+    distribution, cost_distribution, p = (
+        sampling.distribution,
+        sampling.cost_distribution,
+        sampling.parameters[arm],
+    )
     row = 0
-    if law == TWO_VALUES:
+    if distribution == TWO_VALUES:
         bits, _ = next_bits(s, chance_of(p[2]), 1)
         value = p[1] if bits else p[0]
-    elif law == NORMAL:
+    elif distribution == NORMAL:
         value = p[0] + p[1] * normal(s)
-    elif law == TRUNCATED:
+    elif distribution == TRUNCATED:
         value = _truncated(s, p[0], p[1], p[2], p[3])
-    elif law == UNIFORM:
+    elif distribution == UNIFORM:
         value = p[0] + (p[1] - p[0]) * uniform(s)
-    elif law == LOGNORMAL:
+    elif distribution == LOGNORMAL:
         value = math.exp(p[0] + p[1] * normal(s))
     else:
         row = int(p[0]) + int(uniform(s) * p[1])
-        value = laws.recorded[row, 0]
-    c = laws.cost_parameters[arm]
-    if cost_law == COSTS_CONSTANT:
+        value = sampling.recorded[row, 0]
+    c = sampling.cost_parameters[arm]
+    if cost_distribution == COSTS_CONSTANT:
         cost = c[0]
-    elif cost_law == COSTS_LOGNORMAL:
+    elif cost_distribution == COSTS_LOGNORMAL:
         cost = math.exp(c[0] + c[1] * normal(s))
-    elif cost_law == COSTS_GAMMA:
+    elif cost_distribution == COSTS_GAMMA:
         cost = c[1] * gamma(s, c[0])
     else:
-        cost = laws.recorded[row, 1]
+        cost = sampling.recorded[row, 1]
     return value, cost
