@@ -18,12 +18,16 @@ from croupier.data.draws import Floats
 from croupier.data.extremes import HEAVIEST, HEAVY
 from croupier.integration.equal_nets import error_of_jump, least_of_equal_nets
 from croupier.integration.net_errors import least_of_smooth
-from croupier.integration.outer_cells import error_of_outer_cells
 
-__all__ = ["RULES", "Evaluated", "least_error"]
+__all__ = ["RULES", "Evaluated", "error_of_outer_cells", "least_error"]
 
 #: The error of a constant, as if f differed by as much as its value in 1.4/points of the domain.
 _UNSEEN_CONSTANT: Final = 1.4
+
+#: The variance of f in an outermost cell is this share of its variance. For f = z it is nearly
+#: 1/z^2 where a cell begins at z, a tenth for 1000 points; for cos(z) it is 0.07 with 1024 points
+#: and 0.14 with 4096. Where it is larger, the values of f have a tail, and this is counted as such.
+_OUTER_SHARE: Final = 1 / 8
 
 
 class Evaluated(NamedTuple):
@@ -94,6 +98,25 @@ def _outer_cells(seen: Evaluated) -> Floats:
     if not seen.endless:
         return np.zeros_like(seen.mean)
     return error_of_outer_cells(seen.spread, seen.points, seen.nets)
+
+
+def error_of_outer_cells(spread: Floats, points: int, nets: int) -> Floats:
+    """Return a least standard error of the mean of R nets with so many points in all.
+
+    A net of n points has one point in each cell of width 1/n of a coordinate. If f is a function of
+    one normal coordinate, the error of a net comes from the two outermost cells, which reach to
+    minus and plus infinity: for cos(z), they have 79 % of the variance of 1024 points and 98 % of
+    that of 4096. Most of the points there are near the inner end of the cell, and a rare one is far
+    out, so the error is skewed: most nets are off to the same side, and their spread is small when
+    they are. A turn makes f a function of one normal coordinate on purpose.
+
+    `spread` is the variance v of one value, and n the points of a net. Two cells have the chance
+    1/n each, so the variance of the mean of R nets is 2 (v/8)/(n^2 R).
+
+    >>> error_of_outer_cells(np.array([4.0]), 1000, 4).tolist()
+    [0.002]
+    """
+    return np.asarray(np.sqrt(2 * _OUTER_SHARE * nets * spread) / points)
 
 
 RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(

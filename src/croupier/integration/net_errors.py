@@ -4,6 +4,9 @@ A few means say little about their own spread. But the first half of a net is a 
 quarter. The differences between halves, quarters and so on, down to 64 parts, show how fast the
 variance falls with the number of points, and this is extrapolated to the whole net. What was known
 before the last doubling is extrapolated too.
+
+Nets are doubled one after the other, because a run that looks only when all nets are doubled stops
+up to two times too late. In between, the estimate is a weighted mean of nets of two sizes.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ from croupier.data.draws import Floats
 
 __all__ = [
     "BLOCKS",
-    "USUAL",
     "NetError",
     "averaged",
     "block_size",
     "differences",
+    "fallen",
     "least_of_smooth",
     "net_error",
+    "net_weights",
+    "uneven_error",
 ]
 
 #: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
@@ -199,3 +204,56 @@ def _slope(y: Floats, w: Floats) -> tuple[Floats, Floats]:
     away = x - w @ x / w.sum()
     known = np.asarray(w @ np.square(away))
     return (w * away) @ y / np.maximum(known, 1e-300), known
+
+
+def net_weights(points: Floats) -> Floats:
+    """Return the weights of nets of different sizes: the usual precision n^1.5, with the sum 1.
+
+    They do not depend on the values, so the weighted mean has no bias.
+
+    >>> net_weights(np.array([32, 16, 16, 16])).round(3).tolist()
+    [0.485, 0.172, 0.172, 0.172]
+    """
+    weights = points**USUAL
+    return np.asarray(weights / weights.sum())
+
+
+def fallen(ahead: int, nets: int, rate: Floats) -> Floats:
+    """Return the variance of the weighted mean when `ahead` nets are doubled, relative to before.
+
+    With w_r the weight of a net, and V n^-a the variance of one with n points, it is
+    R sum_r w_r^2 (n_r/n)^-a.
+
+    >>> [fallen(ahead, 4, np.array([1.5])).round(2).tolist() for ahead in (0, 1, 2, 4)]
+    [[1.0], [0.69], [0.52], [0.35]]
+    """
+    points = np.where(np.arange(nets) < ahead, 2.0, 1.0)
+    return np.asarray(nets * (np.square(net_weights(points)) @ points[:, None] ** -rate))
+
+
+def uneven_error(
+    blocks: Floats, size: int, ahead: int, before: NetError, usual: float = USUAL
+) -> NetError:
+    """Return the error of the weighted mean when the first `ahead` of R nets are doubled.
+
+    `blocks` (R, B, m) are the sums of blocks with `size` points each; nets that are not ahead have
+    only the first half of them. `before` is the error when no net was doubled. The latest points of
+    every net, its second half if it is ahead, are R nets as large as those before. They have an
+    error of their own. The larger of the two counts, so a look in between needs both of them to be
+    small: a run that looks more often must not stop more often by chance.
+
+    >>> blocks = np.random.default_rng(7).normal(size=(4, 16, 1))
+    >>> before = net_error(blocks[:, :8], 1)
+    >>> [bool(uneven_error(blocks, 1, k, before).variance < before.variance) for k in (1, 3)]
+    [True, True]
+    """
+    R, half = len(blocks), blocks.shape[1] // 2
+    latest = np.where((np.arange(R) < ahead)[:, None, None], blocks[:, half:], blocks[:, :half])
+    error = net_error(latest, size, usual)
+    larger = np.maximum(before.variance, error.variance)
+    variance = larger * fallen(ahead, R, before.rate)
+    known = before.variance > 0
+    longer = np.sqrt(np.divide(variance, before.variance, out=np.ones_like(variance), where=known))
+    return before._replace(
+        variance=variance, covariance=before.covariance * np.multiply.outer(longer, longer)
+    )

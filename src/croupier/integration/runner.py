@@ -21,8 +21,9 @@ from croupier.integration.net_errors import (
     averaged,
     block_size,
     net_error,
+    net_weights,
+    uneven_error,
 )
-from croupier.integration.uneven_nets import net_weights, uneven_error
 
 __all__ = ["NETS_EACH", "Model", "Runner"]
 

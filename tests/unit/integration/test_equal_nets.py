@@ -16,8 +16,8 @@ from benchmarks.low_dimensions import two
 from croupier.integration import one_integrand
 from croupier.integration.directions import LEAST_DIMENSION
 from croupier.integration.equal_nets import error_of_jump, highest_jump, least_of_equal_nets
+from croupier.integration.net_arm import net_points
 from croupier.integration.net_errors import net_error
-from croupier.integration.nets import net_points
 from tests.marks import slow
 
 R, N = 4, 256

@@ -10,8 +10,8 @@ from scipy.special import ndtri
 
 import croupier as cr
 from croupier.integration.changes import Identity, NormalMixture, Rotated, Separable
-from croupier.integration.nets import net_points
-from croupier.integration.outer_cells import error_of_outer_cells
+from croupier.integration.least_errors import error_of_outer_cells
+from croupier.integration.net_arm import net_points
 from tests.marks import slow
 
 ALONG = 1 / np.sqrt(20)

@@ -16,10 +16,9 @@ import croupier as cr
 from benchmarks.integrands import problems
 from croupier.integration.changes import Identity
 from croupier.integration.fits import fit_normal_mixture, fit_separable
-from croupier.integration.hidden_tails import Seen, hidden, outlying
-from croupier.integration.net_arm import Segment
+from croupier.integration.net_arm import Segment, net_points
 from croupier.integration.net_errors import NetError, net_error
-from croupier.integration.nets import net_points
+from croupier.integration.pool import Seen, hidden, outlying
 from croupier.integration.race import LEAST_PLAIN_POINTS
 from croupier.integration.runner import NETS_EACH
 
