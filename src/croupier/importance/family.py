@@ -14,7 +14,7 @@ from croupier.distributions.mixture import Mixture
 from croupier.errors import ArmError, PlanError
 from croupier.importance.mixture_run import MixtureOptions, run_mixture
 from croupier.importance.points import Normal, Points
-from croupier.importance.proposal_arm import ProposalArm
+from croupier.importance.proposal_arms import ProposalArm
 from croupier.importance.proposals import (
     Proposal,
     as_log_density,

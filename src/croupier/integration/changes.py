@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
@@ -97,17 +97,12 @@ class Separable(_Arrays):
     """A density that is a product of continuous functions, linear between `edges` (d, B+1).
 
     `density` (d, B+1) has the values at the edges. Steps would cost a smooth integrand its fast
-    convergence. With a `rotation`, the density is that of the rotated normal points.
+    convergence.
     """
 
     edges: Floats
     density: Floats
-    rotation: Floats | None = None
-
-    @property
-    def endless(self) -> bool:
-        """Whether the axes are those of a rotation."""
-        return self.rotation is not None
+    endless = False
 
     def move(self, points: Floats) -> Moved:
         """Return the points of this density, and 1/density.
@@ -127,14 +122,11 @@ class Separable(_Arrays):
             t = np.clip(t, 0.0, 1.0)
             u[:, j] = edges[at] + t * widths[at]
             jac *= below[-1] / (r + rise * t)
-        u = np.clip(u, *INSIDE)
-        if self.rotation is None:
-            return Moved(u, None, jac)
-        return Moved(None, ndtri(u) @ self.rotation.T, jac)
+        return Moved(np.clip(u, *INSIDE), None, jac)
 
     def density_at(self, at: Moved) -> Floats:
         """Return the product of the densities of the axes."""
-        u = at.cube if self.rotation is None else np.asarray(ndtr(at.normal @ self.rotation))
+        u = at.cube
         found = np.ones(len(u))
         for j, (edges, density) in enumerate(zip(self.edges, self.density, strict=True)):
             total = (np.diff(edges) * (density[1:] + density[:-1]) / 2).sum()

@@ -21,7 +21,7 @@ from croupier.data.draws import Draws, Floats
 from croupier.functions.failures import Bounded, failures_in
 from croupier.functions.function import Function
 from croupier.integration.changes import Change
-from croupier.integration.equal_nets import highest_jump
+from croupier.integration.least_errors import highest_jump
 from croupier.integration.net_errors import block_size
 from croupier.seeds import NETS
 from croupier.spaces.base import Space

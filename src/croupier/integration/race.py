@@ -145,10 +145,8 @@ class Race(Rounds):
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
-        if _work_left(leader, self._needed()) < size * NETS_EACH:
-            return None  # it would cost more than what is left to do
         for family in self._challengers.due():
-            if not self._challengers.allows(family, size, leader.n, self.runners):
+            if not self._challengers.allows(size, leader.n, self.runners):
                 continue
             change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
@@ -295,15 +293,6 @@ class Race(Rounds):
 
 def _doubled(runner: Runner, *, alone: bool = False) -> Stage:
     return Stage(runner, runner.n, 2 * power_below(runner.n), alone)
-
-
-def _work_left(leader: Runner, ratio: float) -> float:
-    """Return the points that the leader is predicted to need beside those that it has.
-
-    `ratio` is its half-width relative to the wanted one, which falls like n^(-a/2).
-    """
-    rate = float(leader.error.rate.min())
-    return float(leader.points * (max(ratio, 1.0) ** (2 / rate) - 1))
 
 
 def _may_end(runner: Runner, ratio: float) -> bool:

@@ -53,6 +53,5 @@ def test_only_turned_axes_have_no_ends() -> None:
     flat = np.ones_like(edges)
     assert not Identity().endless
     assert not Separable(edges, flat).endless
-    assert Separable(edges, flat, np.eye(2)).endless
     assert Rotated(np.eye(2)).endless
     assert not NormalMixture(np.zeros(2), np.eye(2)).endless
