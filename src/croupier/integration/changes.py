@@ -31,10 +31,6 @@ class Change(Protocol):
     def more(self) -> int:
         """How many coordinates it needs beside those of the cube."""
 
-    @property
-    def endless(self) -> bool:
-        """Whether its axes are turned normal ones, which have no ends: see `outer_cells`."""
-
     def move(self, points: Floats) -> Moved:
         """Return where uniform points (n, d + more) go."""
 
@@ -51,7 +47,6 @@ class Identity:
     """The points as they are."""
 
     more = 0
-    endless = False
 
     def move(self, points: Floats) -> Moved:
         """Return the points."""
@@ -81,7 +76,6 @@ class Rotated(_Arrays):
     """Normal points, rotated: the first coordinates get the largest principal components."""
 
     rotation: Floats
-    endless = True
 
     def move(self, points: Floats) -> Moved:
         """Return the rotated points."""
@@ -102,7 +96,6 @@ class Separable(_Arrays):
 
     edges: Floats
     density: Floats
-    endless = False
 
     def move(self, points: Floats) -> Moved:
         """Return the points of this density, and 1/density.
@@ -145,7 +138,6 @@ class NormalMixture(_Arrays):
     mean: Floats
     root: Floats
     more = 1
-    endless = False  # its parts are picked by a coordinate, so no f becomes one of a single axis
 
     def move(self, points: Floats) -> Moved:
         """Return the points of the mixture, and phi/q."""

@@ -23,7 +23,6 @@ __all__ = [
     "RULES",
     "Evaluated",
     "error_of_jump",
-    "error_of_outer_cells",
     "highest_jump",
     "least_error",
 ]
@@ -34,19 +33,13 @@ _UNSEEN_CONSTANT: Final = 1.4
 #: An indicator or a staircase has at most so many distinct values.
 _FEW: Final = 8
 
-#: The variance of f in an outermost cell is this share of its variance. For f = z it is nearly
-#: 1/z^2 where a cell begins at z, a tenth for 1000 points; for cos(z) it is 0.07 with 1024 points
-#: and 0.14 with 4096. Where it is larger, the values of f have a tail, and this is counted as such.
-_OUTER_SHARE: Final = 1 / 8
-
 
 class Evaluated(NamedTuple):
     """What the rules read: R `nets` of `n` points, their `points` in all, and their values.
 
     `ends` are the smallest and the largest value, `spread` is the variance of one value, `shape`
     and `excess` are the Pareto shape of the extreme values and their mean excess over the largest.
-    `constant` says where all values are alike. `jump` is the highest jump. `endless` says that the
-    coordinates have no ends.
+    `constant` says where all values are alike. `jump` is the highest jump.
     """
 
     nets: int
@@ -59,7 +52,6 @@ class Evaluated(NamedTuple):
     excess: Floats
     constant: NDArray[np.bool_]
     jump: Floats
-    endless: bool
 
     @property
     def largest(self) -> Floats:
@@ -95,13 +87,6 @@ def _beyond_largest(seen: Evaluated) -> Floats:
 def _jump(seen: Evaluated) -> Floats:
     """A jump may be on the same side of all nets."""
     return error_of_jump(seen.nets) * seen.jump / seen.n
-
-
-def _outer_cells(seen: Evaluated) -> Floats:
-    """What f does at the far ends of normal coordinates is known from a few points."""
-    if not seen.endless:
-        return np.zeros_like(seen.mean)
-    return error_of_outer_cells(seen.spread, seen.points, seen.nets)
 
 
 def error_of_jump(nets: int) -> float:
@@ -157,25 +142,6 @@ def _largest_gap(values: Floats) -> float:
     return float(np.diff(distinct).max(initial=0.0)) if len(distinct) <= _FEW else 0.0
 
 
-def error_of_outer_cells(spread: Floats, points: int, nets: int) -> Floats:
-    """Return a least standard error of the mean of R nets with so many points in all.
-
-    A net of n points has one point in each cell of width 1/n of a coordinate. If f is a function of
-    one normal coordinate, the error of a net comes from the two outermost cells, which reach to
-    minus and plus infinity: for cos(z), they have 79 % of the variance of 1024 points and 98 % of
-    that of 4096. Most of the points there are near the inner end of the cell, and a rare one is far
-    out, so the error is skewed: most nets are off to the same side, and their spread is small when
-    they are. A turn makes f a function of one normal coordinate on purpose.
-
-    `spread` is the variance v of one value, and n the points of a net. Two cells have the chance
-    1/n each, so the variance of the mean of R nets is 2 (v/8)/(n^2 R).
-
-    >>> error_of_outer_cells(np.array([4.0]), 1000, 4).tolist()
-    [0.002]
-    """
-    return np.asarray(np.sqrt(2 * _OUTER_SHARE * nets * spread) / points)
-
-
 RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(
     {
         "rounding": _rounding,
@@ -184,7 +150,6 @@ RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(
         "heavy tail": _heavy_tail,
         "beyond the largest": _beyond_largest,
         "jump": _jump,
-        "outer cells": _outer_cells,
     }
 )
 

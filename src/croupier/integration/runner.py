@@ -174,7 +174,6 @@ class Runner:
                 excess=self._excess,
                 constant=self.constant,
                 jump=self._jump[1],
-                endless=self.change.endless,
             )
         )
 
