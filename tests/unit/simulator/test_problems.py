@@ -26,7 +26,7 @@ def fill(s: Any, arm: int, sampling: Any, values: Any, costs: Any) -> None:
 def drawn(problem: simulator.Problem, arm: int) -> tuple[np.ndarray, np.ndarray]:
     values, costs = np.empty(SIZE), np.empty(SIZE)
     s = streams(np.uint64(11), len(problem) + 1)[arm]
-    fill(s, arm, players._laws(problem), values, costs)
+    fill(s, arm, players._sampling_of(problem), values, costs)
     return values, costs
 
 
