@@ -16,6 +16,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.estimates.betting import crossing
+from croupier.estimates.few_hits import clopper_pearson_shares
 
 __all__ = ["ExactEnds", "clopper_pearson", "never_varied", "range_of_target"]
 
@@ -88,11 +89,7 @@ def clopper_pearson(plan: Plan, ledger: Ledger, confidence: float) -> ExactEnds 
     known &= ((hits > 0) & (hits < n)) | (arms.m2[0] == 0)
     if not known.any():
         return None
-    from scipy.special import betaincinv
-
-    tail = (1 - confidence) / 2
-    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), n - hits + 1, tail), 0.0)
-    high = np.where(hits < n, betaincinv(hits + 1, np.maximum(n - hits, 1), 1 - tail), 1.0)
+    low, high = clopper_pearson_shares(hits, n, confidence)
     return ExactEnds(known, arms.low[0] + low * arms.reach[0], arms.low[0] + high * arms.reach[0])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["FEW_HITS", "FewHits", "fay_feuer"]
+__all__ = ["FEW_HITS", "FewHits", "clopper_pearson_shares", "fay_feuer"]
 
 #: Below this many effective hits a weighted count is not about normal.
 FEW_HITS: Final = 50.0
@@ -40,7 +40,13 @@ def fay_feuer(
     return low, np.where(finite, high, np.inf)
 
 
-def _clopper_pearson(hits: Floats, draws: float, confidence: float) -> tuple[Floats, Floats]:
+def clopper_pearson_shares(hits: Floats, draws: float, confidence: float) -> tuple[Floats, Floats]:
+    """Return the interval of Clopper and Pearson (Biometrika 26, 1934) of a probability.
+
+    >>> low, high = clopper_pearson_shares(np.array([0.0, 5.0]), 10, 0.95)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.187], [0.308, 0.813])
+    """
     from scipy.special import betaincinv
 
     tail = (1 - confidence) / 2
@@ -58,7 +64,7 @@ class FewHits(NamedTuple):
     that is possible. An infinite `largest` means that nothing is known. Below `below` effective
     hits, the interval is the gamma interval. `plain` is the number of draws if they have no
     weights, and 0 if they have: every plain draw is 0 or 1, and few of them have the interval of
-    Clopper and Pearson (Biometrika 26, 1934).
+    Clopper and Pearson.
     """
 
     mean: Floats
@@ -78,7 +84,7 @@ class FewHits(NamedTuple):
         """Return an interval with the gamma interval where the hits are few, within 0 and most."""
         if self.plain:
             few = np.minimum(self.mean, 1 - self.mean) * self.plain < self.below
-            exact = _clopper_pearson(np.rint(self.mean * self.plain), self.plain, confidence)
+            exact = clopper_pearson_shares(np.rint(self.mean * self.plain), self.plain, confidence)
             low, high = np.where(few, exact, (low, high))
             return low, high
         few = self.hits < self.below

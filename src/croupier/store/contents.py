@@ -115,13 +115,13 @@ def _call(call: Any) -> dict[str, Any]:
         raise ValueError(f"a call has seconds = {call['seconds']}")
     if not all(isinstance(warning, str) for warning in call["warnings"]):
         raise ValueError("a warning is not a text")
-    out = [(int(ticket), str(arm), int(size)) for ticket, arm, size in call.get("out", [])]
+    out = [(int(ticket), str(arm), int(size)) for ticket, arm, size in call["out"]]
     if any(ticket < 0 or size < 1 for ticket, _, size in out):
         raise ValueError(f"a call has out = {out!r:.50}")
     shown = {name: printable(call[name]) for name in ("began", "host")}
     stopped = None if call["stopped"] is None else printable(call["stopped"])
     messages = [printable(warning) for warning in call["warnings"]]
-    limits = {name: float(call.get("limits", {}).get(name, math.nan)) for name in LIMITS}
+    limits = {name: float(call["limits"].get(name, math.nan)) for name in LIMITS}
     known = {name: limit for name, limit in limits.items() if 0 <= limit < math.inf}
     more = {**shown, "stopped": stopped, "warnings": messages, "out": out, "limits": known}
     return {**{name: call[name] for name in kinds}, **more}

@@ -60,7 +60,7 @@ def salt_of(run_id: bytes) -> int:
 def checksum(salt: int, table: str, *parts: Any) -> int:
     """Return the CRC-32 of a row of a table. It detects accidental changes of a file.
 
-    `salt` is that of the run, 0 before schema 3.
+    `salt` is that of the run.
 
     >>> checksum(0, "calls", 3, b"b") == checksum(0, "calls", 3, b"c")
     False

@@ -29,7 +29,7 @@ def many(function: Callable[..., float], size: int, *parameters: float) -> np.nd
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "law"),
+    ("name", "parameters", "distribution"),
     [
         ("uniform", (), stats.uniform()),
         ("normal", (), stats.norm()),
@@ -41,7 +41,9 @@ def many(function: Callable[..., float], size: int, *parameters: float) -> np.nd
         ("beta", (3.0, 900.0), stats.beta(3.0, 900.0)),
     ],
 )
-def test_random_numbers_have_their_law(name: str, parameters: Any, distribution: Any) -> None:
+def test_random_numbers_have_their_distribution(
+    name: str, parameters: Any, distribution: Any
+) -> None:
     drawn = many(getattr(randomness, name), 400_000, *parameters)
     assert stats.kstest(drawn, distribution.cdf).pvalue > 1e-3
 
