@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from croupier.policies import VarianceThompson
-from croupier.views.bar import counting
-from croupier.views.live import interactive
+from croupier.views.progress import counting, interactive
 
 __all__ = ["DEFAULT", "PAPER", "Watch", "measure_missing"]
 

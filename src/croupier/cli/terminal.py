@@ -125,7 +125,7 @@ def errors_in_one_line() -> Iterator[None]:
 
 def bar_or_lines() -> Callable[[str], None] | None:
     """Return None for a bar in a terminal or notebook, otherwise a function that prints a line."""
-    from croupier.views.live import interactive
+    from croupier.views.progress import interactive
 
     console = Console(stderr=True, highlight=False)
     return None if interactive() else partial(console.print, markup=False, soft_wrap=True)

@@ -29,7 +29,7 @@ from croupier.running.settings import Budget, RunSettings
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
 from croupier.tables.base import Table, kind_of
-from croupier.views.live import Watch, watching
+from croupier.views.progress import Watch, watching
 
 if TYPE_CHECKING:
     from croupier.engines.choose_engine import Executors

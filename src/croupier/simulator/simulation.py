@@ -22,7 +22,7 @@ from croupier.simulator import kinds
 from croupier.simulator.players import KernelCall, Player, players_of, summing
 from croupier.simulator.problems import Problem
 from croupier.theory import cost_regret, regret_from_counts
-from croupier.views.bar import counting
+from croupier.views.progress import counting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

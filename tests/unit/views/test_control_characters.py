@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import croupier as cr
 from croupier import cli
-from croupier.views.live import Live, LogProgress
+from croupier.views.progress import Live, LogProgress
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 

@@ -11,7 +11,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Self
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-__all__ = ["Live", "LogProgress", "Watch", "interactive", "watching"]
+__all__ = ["Live", "LogProgress", "Watch", "counting", "interactive", "watching"]
 
 _log = logging.getLogger("croupier")
 
@@ -68,8 +69,6 @@ class Live:
     """
 
     def __init__(self, unit: str, console: Console | None = None, refresh: float = 10) -> None:
-        if not refresh > 0:
-            raise ValueError(f"refresh must be positive, got {refresh!r}")
         self._unit = unit
         self._console = console
         self._period = 1 / refresh
@@ -240,8 +239,6 @@ class LogProgress:
     def __init__(
         self, unit: str, every: float = 10.0, write: Callable[[str], None] | None = None
     ) -> None:
-        if not every >= 0:
-            raise ValueError(f"every must not be negative, got {every!r}")
         self._unit = unit
         self._period = every
         self._write = write
@@ -352,3 +349,25 @@ def watching(progress: bool | None, unit: str) -> Watch:
 def _to_stderr(line: str) -> None:
     if sys.stderr is not None:
         print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def counting(total: int, label: str, shown: bool | None = None) -> Iterator[Callable[[int], None]]:
+    """Show how many of `total` parts are done: yields a function to call with each new number.
+
+    `shown`: by default, only in a terminal or a notebook.
+
+    >>> with counting(3, "parts", shown=False) as done:
+    ...     done(3)
+    """
+    if not (interactive() if shown is None else shown):
+        yield lambda parts: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f}%"))
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda parts: bar.advance(task, parts)

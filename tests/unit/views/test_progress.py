@@ -15,8 +15,8 @@ import pytest
 from rich.console import Console
 
 import croupier as cr
-from croupier.views import live as module
-from croupier.views.live import Live, LogProgress, interactive
+from croupier.views import progress as module
+from croupier.views.progress import Live, LogProgress, interactive
 from croupier.views.progress_lines import standing_line
 
 
@@ -229,13 +229,6 @@ def test_a_log_that_nobody_reads_is_never_due(
         assert not progress.due()
         progress.update(STATE, 0.42)
     assert not caplog.messages
-
-
-def test_impossible_rates_are_refused() -> None:
-    with pytest.raises(ValueError, match="refresh must be positive, got 0"):
-        Live("draws", refresh=0)
-    with pytest.raises(ValueError, match="every must not be negative, got -1"):
-        LogProgress("draws", every=-1)
 
 
 def test_a_large_log_is_written_out() -> None:
