@@ -145,9 +145,9 @@ class Race(Rounds):
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
+        if not self._challengers.allows(size, leader.n, self.runners):
+            return None
         for family in self._challengers.due():
-            if not self._challengers.allows(size, leader.n, self.runners):
-                continue
             change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
                 return self._open(family, change)
