@@ -132,7 +132,7 @@ def density_at(
         return ArmError(f"{whose} {message}", arm=arm, value=value)
 
     try:
-        raw = np.asarray(log_density(copied(x)), float)
+        raw = np.atleast_1d(np.asarray(log_density(copied(x)), float))  # scipy drops an axis of 1
     except (TypeError, ValueError) as error:
         raise refuse(f"could not be evaluated: {error}", x[:1]) from error
     if raw.shape != (size,):
@@ -151,7 +151,7 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
     if isinstance(f, np.ma.MaskedArray):
         message = "the integrand returned a masked array: put a number where the mask is"
         raise ArmError(message, arm=arm, value=f)
-    values = np.asarray(f)
+    values = np.atleast_1d(np.asarray(f))
     if values.shape != (size,) or values.dtype.kind not in "fiub":
         message = (
             f"the integrand returned {values.dtype} of shape {values.shape} at {size} points; "

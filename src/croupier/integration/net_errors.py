@@ -24,7 +24,6 @@ __all__ = [
     "block_size",
     "differences",
     "fallen",
-    "least_of_smooth",
     "net_error",
     "net_weights",
     "uneven_error",
@@ -98,18 +97,6 @@ def net_error(blocks: Floats, size: int) -> NetError:
     rows = np.concatenate(parts)
     covariance = rows.T @ rows / R
     return NetError(np.diag(covariance).copy(), rate, df, covariance)
-
-
-def least_of_smooth(spread: Floats, mean: Floats, points: int) -> Floats:
-    """Return the least standard error that P points can claim, however smooth f is.
-
-    Nets of a smooth f with the variance v have the variance v P^-3 at best. P points cannot say
-    that v is below mean^2/P: this is what f adds to it if it is 0 in an unseen P-th of the domain.
-
-    >>> least_of_smooth(np.array([1e-18, 4.0]), np.array([1.0, 1.0]), 100).round(6).tolist()
-    [0.0001, 0.002002]
-    """
-    return np.asarray(np.sqrt((spread + np.square(mean) / points) / points**3))
 
 
 def averaged(error: NetError, n: int, before: NetError, n_before: int) -> NetError:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail
 from croupier.integration.changes import Change
-from croupier.integration.least_errors import Evaluated, least_error
+from croupier.integration.least_errors import least_error
 from croupier.integration.net_errors import (
     BLOCKS,
     NetError,
@@ -141,7 +141,9 @@ class Runner:
 
     def _finish(self, error: NetError) -> None:
         self.shape, self._excess = self.tail.fitted()
-        self._own = error._replace(variance=np.maximum(error.variance, np.square(self._least())))
+        self._own = error._replace(
+            variance=np.maximum(error.variance, np.square(least_error(self)))
+        )
         self.error = self._own
 
     def misses(self, least: Floats) -> None:
@@ -160,22 +162,15 @@ class Runner:
         self.points, self.weights = int(known.sum()), net_weights(known.astype(float))
         self.means = self._blocks.sum(axis=1) / known[:, None]
 
-    def _least(self) -> Floats:
-        """Return the least standard error of the mean, where the nets say too little."""
-        return least_error(
-            Evaluated(
-                nets=NETS_EACH,
-                n=self.n,
-                points=self.points,
-                ends=self.ends,
-                mean=self.mean,
-                spread=self.spread(),
-                shape=self.shape,
-                excess=self._excess,
-                constant=self.constant,
-                jump=self._jump[1],
-            )
-        )
+    @property
+    def excess(self) -> Floats:
+        """The mean excess over the largest value, per component."""
+        return self._excess
+
+    @property
+    def jump(self) -> Floats:
+        """The highest jump of the latest stage, per component."""
+        return self._jump[1]
 
     @property
     def constant(self) -> NDArray[np.bool_]:
