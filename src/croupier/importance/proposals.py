@@ -151,7 +151,7 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
     if isinstance(f, np.ma.MaskedArray):
         message = "the integrand returned a masked array: put a number where the mask is"
         raise ArmError(message, arm=arm, value=f)
-    values = np.atleast_1d(np.asarray(f))
+    values = np.atleast_1d(f) if size == 1 else np.asarray(f)  # scipy drops an axis of 1
     if values.shape != (size,) or values.dtype.kind not in "fiub":
         message = (
             f"the integrand returned {values.dtype} of shape {values.shape} at {size} points; "

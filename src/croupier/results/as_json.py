@@ -190,7 +190,6 @@ def _pooled(said: Mapping[str, Any]) -> Pooled:
         shared=bool(said["shared"]),
         covariance=None if covariance is None else _floats(covariance),
         few=None if few is None else _few(few),
-        adapted=float(said.get("adapted", 0.0)),
     )
 
 
