@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.integration.changes import Change
 from croupier.integration.net_arm import Segment
 from croupier.integration.runner import Runner
 from croupier.spaces.base import Moved
 
-__all__ = ["Evaluated", "Pool", "Seen", "hidden"]
+__all__ = ["Evaluated", "Pool", "Seen", "hidden", "point_variances"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -144,3 +145,23 @@ def hidden(ends: Floats, parts: Iterable[Seen]) -> Floats:
         beyond = np.maximum(part.values - high, 0.0) + np.maximum(low - part.values, 0.0)
         found = np.maximum(found, beyond.sum(axis=0) / part.points)
     return found
+
+
+def point_variances(change: Change, moved: Moved, values: Floats, points: int) -> Floats:
+    """Return the variance of f/q for points with the density q of a change, per component.
+
+    `values` (n, m) are f/p at places `moved` whose points have the density p = 1/jac; they are
+    those of so many `points` that are not 0. E_q (f/q)^2 is the mean of (f/p)^2 p/q over the points
+    (importance sampling: Owen, Monte Carlo theory, methods and examples, 2013, section 9.1). A fit
+    that does not lower it hardly ever lowers the variance of nets.
+
+    >>> from croupier.integration.changes import Identity
+    >>> u = (np.arange(1000)[:, None] + 0.5) / 1000
+    >>> point_variances(Identity(), Moved(u, None, None), u, 1000).round(4).tolist()
+    [0.0833]
+    """
+    weight = 1 / change.density_at(moved)
+    if moved.jac is not None:
+        weight = weight / moved.jac
+    second = weight @ np.square(values) / points
+    return np.asarray(np.maximum(second - np.square(values.sum(axis=0) / points), 0.0))
