@@ -29,12 +29,8 @@ __all__ = [
     "uneven_error",
 ]
 
-#: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
-#: is small, its blocks are no smaller than four points, as long as it has 16 of them: the first few
-#: points of a net say little about the rate of larger ones.
+#: A net is kept as at most this many blocks of equal size, in the order of its points.
 BLOCKS: Final = 64
-_FEWER: Final = 16
-_SMALLEST: Final = 4
 
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 USUAL: Final = 1.5
@@ -66,10 +62,9 @@ def block_size(stop: int) -> int:
     """Return the points of a block in a net that grows to `stop` points: 64 blocks, or fewer.
 
     >>> [block_size(stop) for stop in (8, 32, 64, 96, 256, 512)]
-    [1, 2, 4, 4, 4, 8]
+    [1, 1, 1, 2, 4, 8]
     """
-    whole = 1 << (stop - 1).bit_length()
-    return max(whole // BLOCKS, min(whole // _FEWER, _SMALLEST), 1)
+    return max((1 << (stop - 1).bit_length()) // BLOCKS, 1)
 
 
 def net_error(blocks: Floats, size: int) -> NetError:
