@@ -25,6 +25,7 @@ from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import constant_warnings, density_warnings
 from croupier.importance.mixture_formulas import Answer, Ints, Mixed
 from croupier.importance.points import Normal, Points
+from croupier.importance.proposal_arms import LARGEST_LOG
 from croupier.tables.rounds import extra_of
 
 __all__ = ["FITTED_TO", "Weighed", "Weighing", "fitted"]
@@ -41,9 +42,6 @@ _RARE: Final = 0.5
 
 #: A normal that is fitted to fewer effective draws may be far off.
 FITTED_TO: Final = 30.0
-
-#: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
-_DOUBLE: Final = 690.0
 
 #: About this many draws are checked for mistakes in the family.
 _CHECKED: Final = 50_000
@@ -229,7 +227,7 @@ class Weighing:
             points.log_p, log_q, seen.own[some], names, normalised=self._normalised
         )
         log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
-        if math.isfinite(log_value) and abs(log_value) > _DOUBLE:
+        if math.isfinite(log_value) and abs(log_value) > LARGEST_LOG:
             found.append(
                 f"the value is about e^{log_value:.0f}, beyond the range of doubles: add a "
                 "constant to the log of the target, or use cr.estimate(family.arms(log=True), "

@@ -30,10 +30,9 @@ __all__ = ["NETS_EACH", "Model", "Runner"]
 #: R: the number of independent nets of a runner.
 NETS_EACH: Final = 4
 
-#: The error of a constant is known after so many points. If f is 0 at so many points, the race
-#: trusts it, but its error is never known: a constant says how large f is, zero says nothing.
+#: The error of a constant is known after so many points. If it is 0, the error is never known: a
+#: constant says how large f is, zero says nothing.
 ALIKE: Final = 2**10
-ZEROS: Final = 2**16
 
 #: Values that differ by less are alike: this is rounding.
 _ROUNDING: Final = 1e-14
@@ -200,11 +199,10 @@ class Runner:
     def effective(self) -> float:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
-        A component that is always 0 does not count. If all are 0, there are none, until this is
-        believed.
+        A component that is always 0 does not count. If all are 0, there are none.
         """
         known = self._squares > 0
-        if not known.any() and self.points < ZEROS:
+        if not known.any():
             return 0.0
         each = np.square(self._absolute[known]) / self._squares[known]
         return float(each.min(initial=self.points))
