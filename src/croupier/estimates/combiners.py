@@ -176,8 +176,7 @@ class Pooled(NamedTuple):
     arm with a weight has varied. If none has, nothing is known about the error. `shared` says
     whether the arms share one mean; strata do not. `covariance` (d, d) is that of the components,
     up to a factor for each, if the table knows it. `few` is known if the draws are
-    rare events. `adapted` is a bias that is possible, in standard errors, because earlier draws
-    decided where later ones were made: a stop at a tolerance allows for it.
+    rare events.
     """
 
     mean: Floats
@@ -189,7 +188,6 @@ class Pooled(NamedTuple):
     shared: bool = True
     covariance: Floats | None = None
     few: FewHits | None = None
-    adapted: float = 0.0
 
 
 def _alone(ledger: Ledger, arm: int) -> Pooled:

@@ -227,15 +227,14 @@ class ManyLooks(SymmetricInterval):
     fixed size. A stop at a given width costs nothing in the limit of many draws (Chow and Robbins,
     Annals of Mathematical Statistics 36, 1965). The last term allows for the stop at an error that
     happens to look small: its relative standard error is 1/sqrt(2 df). The run does not stop
-    before the variance is known: df >= max(100, 20/sum w_k^2). If the draws were made where
-    earlier draws of the same estimate said, the half-width also allows for the bias of this.
+    before the variance is known: df >= max(100, 20/sum w_k^2).
     """
 
     name = "many-looks"
     least_df: ClassVar[float] = 100.0
 
     def multiplier(self, pooled: Pooled, confidence: float) -> Floats:
-        return self.at(pooled.df, confidence) + pooled.adapted
+        return self.at(pooled.df, confidence)
 
     @staticmethod
     def at(df: Floats | float, confidence: float) -> Floats:

@@ -23,8 +23,9 @@ from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import constant_warnings, density_warnings
-from croupier.importance.mixture_formulas import Answer, Controlled, Ints, Mixed
+from croupier.importance.mixture_formulas import Answer, Ints, Mixed
 from croupier.importance.points import Normal, Points
+from croupier.importance.proposal_arms import LARGEST_LOG
 from croupier.tables.rounds import extra_of
 
 __all__ = ["FITTED_TO", "Weighed", "Weighing", "fitted"]
@@ -41,13 +42,6 @@ _RARE: Final = 0.5
 
 #: A normal that is fitted to fewer effective draws may be far off.
 FITTED_TO: Final = 30.0
-
-#: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double.
-_DOUBLE: Final = 690.0
-
-#: Proportions that are learned from the draws that they then weigh bias the mean by at most about
-#: this many standard errors.
-_ADAPTED: Final = 0.15
 
 #: About this many draws are checked for mistakes in the family.
 _CHECKED: Final = 50_000
@@ -100,7 +94,7 @@ class Weighed(NamedTuple):
     """The weights of the draws, what the controls leave of them, and the answer."""
 
     mixed: Mixed
-    left: Controlled
+    left: Floats
     answer: Answer
     exponent: int
 
@@ -114,8 +108,6 @@ class Weighing:
         self._normalised, self._spread = bool(settings["normalised"]), bool(settings["spread"])
         self._own_rounds = settings["rounds"] == "own"
         self._fixed = len(plan.names) - int(settings["tune"])
-        learns = settings["proportions"] == "learned" or bool(settings["tune"])
-        self._adapted = _ADAPTED if learns and not self._own_rounds else 0.0
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._fresh: list[Outcome] = []
         self._gathered: Seen | None = None
@@ -184,7 +176,6 @@ class Weighing:
             varies=np.array([found.stderr > 0]),
             weights=counts[:, None] / t,
             draws=t,
-            adapted=self._adapted,
         )
         y = weighed.mixed.y
         if self._own_rounds or not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
@@ -200,7 +191,7 @@ class Weighing:
         for normal in self.tuned[H.shape[1] - self._fixed :]:
             density = normal.logpdf(self._seen().points.statistic)
             H = np.column_stack((H, mixture_formulas.ratio(density, weighed.mixed.log_mixture)))
-        return mixture_formulas.proportions(weighed.left.u, H, price)
+        return mixture_formulas.proportions(weighed.left, H, price)
 
     def known(self) -> float:
         """Return the effective number of draws that a fit would rest on."""
@@ -236,7 +227,7 @@ class Weighing:
             points.log_p, log_q, seen.own[some], names, normalised=self._normalised
         )
         log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
-        if math.isfinite(log_value) and abs(log_value) > _DOUBLE:
+        if math.isfinite(log_value) and abs(log_value) > LARGEST_LOG:
             found.append(
                 f"the value is about e^{log_value:.0f}, beyond the range of doubles: add a "
                 "constant to the log of the target, or use cr.estimate(family.arms(log=True), "

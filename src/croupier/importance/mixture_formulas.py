@@ -20,7 +20,6 @@ from croupier.distributions.weights import log_mixture
 
 __all__ = [
     "Answer",
-    "Controlled",
     "Ints",
     "Mixed",
     "answer",
@@ -47,9 +46,6 @@ _RIDGE: Final = 0.01
 #: A control that varies less than this is the constant 1.
 _CONSTANT: Final = 1e-9
 
-#: Directions in which the controls vary less than this, relative to the largest, are rounding.
-_ROUNDING: Final = 1e-12
-
 #: A ratio of densities whose logarithm is larger counts as infinite.
 _LARGEST_LOG: Final = 300.0
 
@@ -70,13 +66,6 @@ class Mixed(NamedTuple):
     H: Floats
     exponent: int
     log_mixture: Floats
-
-
-class Controlled(NamedTuple):
-    """What the controls leave of y: `u` with the normal ridge, `cautious` with ten times it."""
-
-    u: Floats
-    cautious: Floats
 
 
 class Answer(NamedTuple):
@@ -121,7 +110,7 @@ def folds_of(own: Ints, folds: int = _FOLDS) -> Ints:
     return rank % folds
 
 
-def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
+def controls(y: Floats, H: Floats, folds: Ints) -> Floats:
     """Subtract from y what the controls H_j - 1, whose mean is 0, explain.
 
     The coefficients of a fold come from the other folds: beta = (C + lambda I)^-1 z, where C and z
@@ -133,7 +122,7 @@ def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
     rms = np.sqrt(np.square(G).mean(axis=0))
     fit = (rms >= _CONSTANT) & np.isfinite(rms)
     if n < 3 or not fit.any():
-        return Controlled(y, y)
+        return y
     order = np.argsort(folds, kind="stable")
     ends = np.cumsum(np.bincount(folds))
     # Centred once over all, so that subtracting the sums of a fold loses no precision.
@@ -149,33 +138,25 @@ def controls(y: Floats, H: Floats, folds: Ints) -> Controlled:
     covariance = (cross.sum(axis=0) - cross) / m - away[:, :, None] * away[:, None, :] / m**2
     C, z = covariance[:, :-1, :-1], covariance[:, :-1, -1]
     values, vectors = np.linalg.eigh(C)
-    kept = values > _ROUNDING * values[:, -1:]
-    along = np.where(kept, np.einsum("fij,fi->fj", vectors, z), 0.0)
-    ridges = _RIDGE / n * np.array([1.0, 10.0])
-    scaled = along[:, :, None] / (np.where(kept, values, 1.0)[:, :, None] + ridges)
-    beta = vectors @ scaled
-    left = np.concatenate(
-        [
-            part[:, -1:] - (part[:, :-1] + centre[:-1]) @ own
-            for part, own in zip(parts, beta, strict=True)
-        ]
-    )
-    u = np.empty((n, 2))
-    u[order] = left + centre[-1]
-    spread = u.var(axis=0)
-    plain = float(y.var())
-    return Controlled(*(y if plain < s else column for s, column in zip(spread, u.T, strict=True)))
+    along = np.einsum("fij,fi->fj", vectors, z)
+    beta = np.einsum("fij,fj->fi", vectors, along / (values + _RIDGE / n))
+    left = [
+        part[:, -1] - (part[:, :-1] + centre[:-1]) @ own
+        for part, own in zip(parts, beta, strict=True)
+    ]
+    u = np.empty(n)
+    u[order] = np.concatenate(left) + centre[-1]
+    return y if y.var() < u.var() else u
 
 
-def answer(left: Controlled) -> Answer:
-    """Return the mean of u; its error is the larger one of `u` and `cautious`."""
-    u, n = left.u, len(left.u)
-    mean = float(u.mean())
+def answer(u: Floats) -> Answer:
+    """Return the mean of what the controls leave, u (n,)."""
+    n, mean = len(u), float(u.mean())
     if n < 2:
         return Answer(mean, math.nan, 1.0)
     r2 = np.square(u - mean)
     m2, m4 = float(r2.sum()), float(np.square(r2).sum())
-    spread = math.sqrt(max(m2, n * float(left.cautious.var())) / (n - 1) / n)
+    spread = math.sqrt(m2 / (n - 1) / n)
     df = float(effective_df(n, m2, m4)) if m2 > 0 else 1.0
     return Answer(mean, spread, max(df, 1.0))
 
@@ -305,7 +286,7 @@ def by_round(
                 if others.any():
                     beta = _coefficients(G[others], y[others], np.ones(int(others.sum())))
                 u[~others] = y[~others] - G[~others] @ beta
-        answers.append(answer(Controlled(u, u)))
+        answers.append(answer(u))
         weights.append(float(n) ** 2)
     w = np.array(weights) / sum(weights)
     mean = float(w @ [each.mean for each in answers])
@@ -324,7 +305,5 @@ def _coefficients(G: Floats, y: Floats, weight: Floats) -> Floats:
     D = D / scale
     C, z = (D * w[:, None]).T @ D, (D * w[:, None]).T @ (y - w @ y)
     values, vectors = np.linalg.eigh(C)
-    kept = values > _ROUNDING * values[-1]
-    along = np.where(kept, vectors.T @ z, 0.0)
-    beta = vectors @ (along / (np.where(kept, values, 1.0) + _RIDGE / len(y)))
+    beta = vectors @ (vectors.T @ z / (values + _RIDGE / len(y)))
     return np.asarray(beta / scale)

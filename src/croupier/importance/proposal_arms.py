@@ -16,10 +16,11 @@ from croupier.importance.side_observations import SHOWN
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["ProposalArm", "Proposed"]
+__all__ = ["LARGEST_LOG", "ProposalArm", "Proposed"]
 
-#: The largest logarithm of the value of a draw. The value is used only in the row of its proposal.
-_LARGEST_LOG: Final = 690.0
+#: If the logarithm of a value is larger (plus or minus), it or its error does not fit a double. A
+#: larger value of a draw counts as this: it is used only in the row of its proposal.
+LARGEST_LOG: Final = 690.0
 
 
 @dataclass(frozen=True)
@@ -84,5 +85,5 @@ class Proposed:
             points = self.family.points(rng, size, self.proposal)
             log_own = points.log_q[:, self.proposal]
         log_value = np.where(points.sign == 0, -np.inf, points.log_size - log_own)
-        values = points.sign * np.exp(np.minimum(log_value, _LARGEST_LOG))
+        values = points.sign * np.exp(np.minimum(log_value, LARGEST_LOG))
         return Draws(values, self.cost, {**state, **points._asdict()})

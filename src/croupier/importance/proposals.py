@@ -12,7 +12,8 @@ from croupier.arms.base import copied
 from croupier.checks import unique_names
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, PlanError
-from croupier.importance.points import Normal
+from croupier.spaces.axes import Marginal
+from croupier.spaces.given import Draws
 
 __all__ = [
     "Proposal",
@@ -45,34 +46,19 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Frozen:
-    """A frozen distribution of scipy.stats, of one or many variables, continuous or discrete."""
+    """A frozen distribution of scipy.stats, of the older or the newer kind, discrete or not."""
 
     distribution: Any
 
     def sample(self, rng: np.random.Generator, size: int) -> Any:
-        x = np.asarray(self.distribution.rvs(size=size, random_state=rng))
+        x = Draws(self.distribution)(rng, size)
         many = getattr(self.distribution, "dim", None)  # scipy drops axes of length 1
-        return x.reshape(size, many) if many is not None else x.reshape(size, *x.shape[1:])
+        return x if many is None else x.reshape(size, many)
 
     def logpdf(self, x: Any) -> Any:
         log_density = _log_density_of(self.distribution)
         assert log_density is not None
         return np.reshape(log_density(x), -1)  # scipy drops axes here too
-
-
-@dataclass(frozen=True)
-class _Modern:
-    """A random variable of scipy's newer kind, such as ``scipy.stats.Normal()``."""
-
-    distribution: Any
-
-    def sample(self, rng: np.random.Generator, size: int) -> Any:
-        return self.distribution.sample(size, rng=rng)
-
-    def logpdf(self, x: Any) -> Any:
-        log_density = _log_density_of(self.distribution)
-        assert log_density is not None
-        return log_density(x)
 
 
 def as_proposals(
@@ -98,12 +84,10 @@ def as_proposals(
 def _as_proposal(name: str, one: Any) -> Proposal:
     if isinstance(one, tuple) and len(one) == 2 and all(map(callable, one)):
         return _Pair(*one)
-    if hasattr(one, "sample") and hasattr(one, "icdf") and _log_density_of(one) is not None:
-        return _Modern(one)
+    if _log_density_of(one) is not None and (hasattr(one, "rvs") or hasattr(one, "icdf")):
+        return _Frozen(one)
     if callable(getattr(one, "sample", None)) and callable(getattr(one, "logpdf", None)):
         return one  # type: ignore[no-any-return]
-    if hasattr(one, "rvs") and _log_density_of(one) is not None:
-        return _Frozen(one)
     raise PlanError(
         f"proposal {name!r} must be a frozen distribution of scipy.stats, a pair of functions "
         f"(sample(rng, size), logpdf(x)), or a Normal, got {one!r}"
@@ -124,11 +108,8 @@ def in_order(what: str, names: tuple[str, ...], given: Any) -> Any:
 
 def as_log_density(target: Any) -> Callable[[Any], Any]:
     """Return the log density of a target: a function, or the method of a distribution."""
-    if isinstance(target, Normal):
-        return target.logpdf
     if _log_density_of(target) is not None:
-        kind = _Modern if hasattr(target, "icdf") else _Frozen
-        return kind(target).logpdf
+        return _Frozen(target).logpdf
     if callable(target):
         return target  # type: ignore[no-any-return]
     raise PlanError(
@@ -139,7 +120,7 @@ def as_log_density(target: Any) -> Callable[[Any], Any]:
 
 def is_normalised(target: Any) -> bool:
     """Return whether a target is known to be a probability density."""
-    return isinstance(target, Normal) or _log_density_of(target) is not None
+    return _log_density_of(target) is not None
 
 
 def density_at(
@@ -151,7 +132,7 @@ def density_at(
         return ArmError(f"{whose} {message}", arm=arm, value=value)
 
     try:
-        raw = np.asarray(log_density(copied(x)), float)
+        raw = np.atleast_1d(np.asarray(log_density(copied(x)), float))  # scipy drops an axis of 1
     except (TypeError, ValueError) as error:
         raise refuse(f"could not be evaluated: {error}", x[:1]) from error
     if raw.shape != (size,):
@@ -170,7 +151,7 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
     if isinstance(f, np.ma.MaskedArray):
         message = "the integrand returned a masked array: put a number where the mask is"
         raise ArmError(message, arm=arm, value=f)
-    values = np.asarray(f)
+    values = np.atleast_1d(f) if size == 1 else np.asarray(f)  # scipy drops an axis of 1
     if values.shape != (size,) or values.dtype.kind not in "fiub":
         message = (
             f"the integrand returned {values.dtype} of shape {values.shape} at {size} points; "
@@ -181,15 +162,6 @@ def numbers_of(f: Any, size: int, arm: str) -> Any:
 
 
 def _log_density_of(distribution: Any) -> Callable[[Any], Any] | None:
-    for name in ("logpdf", "logpmf"):
-        method = getattr(distribution, name, None)
-        # A frozen discrete distribution of scipy has a method named logpdf, but no density.
-        if callable(method) and not (name == "logpdf" and _is_discrete(distribution)):
-            return method  # type: ignore[no-any-return]
-    return None
-
-
-def _is_discrete(distribution: Any) -> bool:
-    return not hasattr(getattr(distribution, "dist", distribution), "pdf") and hasattr(
-        distribution, "logpmf"
-    )
+    # A frozen discrete distribution of scipy has a method named logpdf, but no density.
+    method = getattr(distribution, "logpmf" if Marginal(distribution).discrete else "logpdf", None)
+    return method if callable(method) else None

@@ -14,8 +14,7 @@ from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
 from croupier.integration.directions import POINTS_EACH, fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable, tempered
-from croupier.integration.point_variances import point_variances
-from croupier.integration.pool import Pool
+from croupier.integration.pool import Pool, point_variances
 from croupier.integration.runner import Runner
 from croupier.integration.standing import Standing
 

@@ -19,9 +19,6 @@ LEAST_DIMENSION: Final = 3
 #: A fit needs so many points for each dimension.
 POINTS_EACH: Final = 50
 
-#: The first direction must have this share of the sum of all eigenvalues.
-_SHARE: Final = 0.5
-
 #: A turn is tried if functions of one coordinate explain at most this share of the variance, and
 #: if after the turn they leave at most this share of what they left before.
 _EXPLAINED: Final = 0.75
@@ -62,9 +59,7 @@ def fit_turned(z: Floats, values: Floats, jac: Floats) -> Rotated | None:
         total += each / max(float(np.trace(each)), 1e-300)
     if not np.isfinite(total).all() or not np.trace(total) > 0:
         return None
-    eigenvalues, vectors = np.linalg.eigh(total)
-    if eigenvalues[-1] < _SHARE * np.trace(total):
-        return None
+    _, vectors = np.linalg.eigh(total)
     signs = np.where(vectors.sum(axis=0) < 0, -1.0, 1.0)  # eigenvectors have no sign of their own
     rotation = np.ascontiguousarray((vectors * signs)[:, ::-1])
     f = values / jac[:, None]

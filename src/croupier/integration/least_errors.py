@@ -1,8 +1,8 @@
 """Least errors: what the values of the nets cannot know about the error of their mean.
 
-Each rule returns a standard error below which the mean of all nets is not believed, one number per
-component. The variance of a runner is at least the square of the largest. `RULES` names them;
-CONTRIBUTING says what each one prevents, with figures.
+Each rule reads a runner and returns a standard error below which the mean of its nets is not
+believed, one number per component. The variance of a runner is at least the square of the largest.
+`RULES` names them; CONTRIBUTING says what each one prevents, with figures.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
 from croupier.data.extremes import HEAVIEST, HEAVY
-from croupier.integration.net_errors import least_of_smooth
+
+if TYPE_CHECKING:
+    from croupier.integration.runner import Runner
 
 __all__ = [
     "RULES",
-    "Evaluated",
     "error_of_jump",
     "highest_jump",
     "least_error",
@@ -34,59 +34,43 @@ _UNSEEN_CONSTANT: Final = 1.4
 _FEW: Final = 8
 
 
-class Evaluated(NamedTuple):
-    """What the rules read: R `nets` of `n` points, their `points` in all, and their values.
+def _largest(runner: Runner) -> Floats:
+    return np.asarray(np.abs(runner.ends).max(axis=0))
 
-    `ends` are the smallest and the largest value, `spread` is the variance of one value, `shape`
-    and `excess` are the Pareto shape of the extreme values and their mean excess over the largest.
-    `constant` says where all values are alike. `jump` is the highest jump.
+
+def _rounding(runner: Runner) -> Floats:
+    return np.asarray(np.finfo(float).eps * _largest(runner))
+
+
+def _smooth(runner: Runner) -> Floats:
+    """Return the least standard error that P points can claim, however smooth f is.
+
+    Nets of a smooth f with the variance v have the variance v P^-3 at best. P points cannot say
+    that v is below mean^2/P: this is what f adds to it if it is 0 in an unseen P-th of the domain.
     """
-
-    nets: int
-    n: int
-    points: int
-    ends: Floats
-    mean: Floats
-    spread: Floats
-    shape: Floats
-    excess: Floats
-    constant: NDArray[np.bool_]
-    jump: Floats
-
-    @property
-    def largest(self) -> Floats:
-        """The largest size of a value."""
-        return np.asarray(np.abs(self.ends).max(axis=0))
+    v = runner.spread() + np.square(runner.mean) / runner.points
+    return np.asarray(np.sqrt(v / runner.points**3))
 
 
-def _rounding(seen: Evaluated) -> Floats:
-    return np.asarray(np.finfo(float).eps * seen.largest)
-
-
-def _smooth(seen: Evaluated) -> Floats:
-    """A net is exact for some f, but P points cannot know this."""
-    return least_of_smooth(seen.spread, seen.mean, seen.points)
-
-
-def _constant(seen: Evaluated) -> Floats:
+def _constant(runner: Runner) -> Floats:
     """If all values are c, f may still differ somewhere."""
-    return np.where(seen.constant, _UNSEEN_CONSTANT * seen.largest, 0.0) / seen.points
+    return np.where(runner.constant, _UNSEEN_CONSTANT * _largest(runner), 0.0) / runner.points
 
 
-def _heavy_tail(seen: Evaluated) -> Floats:
+def _heavy_tail(runner: Runner) -> Floats:
     """With a Pareto shape k > 1/2, the part beyond the largest value x is about x/(P (1 - k))."""
-    k = np.minimum(np.where(seen.shape > HEAVY, seen.shape, np.nan), HEAVIEST)
-    return np.where(np.isnan(k), 0.0, seen.largest / (1 - k)) / seen.points
+    k = np.minimum(np.where(runner.shape > HEAVY, runner.shape, np.nan), HEAVIEST)
+    return np.where(np.isnan(k), 0.0, _largest(runner) / (1 - k)) / runner.points
 
 
-def _beyond_largest(seen: Evaluated) -> Floats:
+def _beyond_largest(runner: Runner) -> Floats:
     """The part beyond the largest value is about the mean excess over it, divided by P."""
-    return seen.excess / seen.points
+    return runner.excess / runner.points
 
 
-def _jump(seen: Evaluated) -> Floats:
+def _jump(runner: Runner) -> Floats:
     """A jump may be on the same side of all nets."""
-    return error_of_jump(seen.nets) * seen.jump / seen.n
+    return error_of_jump(len(runner.means)) * runner.jump / runner.n
 
 
 def error_of_jump(nets: int) -> float:
@@ -142,7 +126,7 @@ def _largest_gap(values: Floats) -> float:
     return float(np.diff(distinct).max(initial=0.0)) if len(distinct) <= _FEW else 0.0
 
 
-RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(
+RULES: Final[Mapping[str, Callable[[Runner], Floats]]] = MappingProxyType(
     {
         "rounding": _rounding,
         "smooth": _smooth,
@@ -154,9 +138,9 @@ RULES: Final[Mapping[str, Callable[[Evaluated], Floats]]] = MappingProxyType(
 )
 
 
-def least_error(seen: Evaluated) -> Floats:
+def least_error(runner: Runner) -> Floats:
     """Return the largest of all least errors, per component."""
-    found = np.zeros_like(seen.mean)
+    found = np.zeros_like(runner.mean)
     for rule in RULES.values():
-        found = np.maximum(found, rule(seen))
+        found = np.maximum(found, rule(runner))
     return found

@@ -24,18 +24,13 @@ __all__ = [
     "block_size",
     "differences",
     "fallen",
-    "least_of_smooth",
     "net_error",
     "net_weights",
     "uneven_error",
 ]
 
-#: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
-#: is small, its blocks are no smaller than four points, as long as it has 16 of them: the first few
-#: points of a net say little about the rate of larger ones.
+#: A net is kept as at most this many blocks of equal size, in the order of its points.
 BLOCKS: Final = 64
-_FEWER: Final = 16
-_SMALLEST: Final = 4
 
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 USUAL: Final = 1.5
@@ -67,10 +62,9 @@ def block_size(stop: int) -> int:
     """Return the points of a block in a net that grows to `stop` points: 64 blocks, or fewer.
 
     >>> [block_size(stop) for stop in (8, 32, 64, 96, 256, 512)]
-    [1, 2, 4, 4, 4, 8]
+    [1, 1, 1, 2, 4, 8]
     """
-    whole = 1 << (stop - 1).bit_length()
-    return max(whole // BLOCKS, min(whole // _FEWER, _SMALLEST), 1)
+    return max((1 << (stop - 1).bit_length()) // BLOCKS, 1)
 
 
 def net_error(blocks: Floats, size: int) -> NetError:
@@ -98,18 +92,6 @@ def net_error(blocks: Floats, size: int) -> NetError:
     rows = np.concatenate(parts)
     covariance = rows.T @ rows / R
     return NetError(np.diag(covariance).copy(), rate, df, covariance)
-
-
-def least_of_smooth(spread: Floats, mean: Floats, points: int) -> Floats:
-    """Return the least standard error that P points can claim, however smooth f is.
-
-    Nets of a smooth f with the variance v have the variance v P^-3 at best. P points cannot say
-    that v is below mean^2/P: this is what f adds to it if it is 0 in an unseen P-th of the domain.
-
-    >>> least_of_smooth(np.array([1e-18, 4.0]), np.array([1.0, 1.0]), 100).round(6).tolist()
-    [0.0001, 0.002002]
-    """
-    return np.asarray(np.sqrt((spread + np.square(mean) / points) / points**3))
 
 
 def averaged(error: NetError, n: int, before: NetError, n_before: int) -> NetError:

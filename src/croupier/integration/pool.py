@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
+from croupier.integration.changes import Change
 from croupier.integration.net_arm import Segment
 from croupier.integration.runner import Runner
 from croupier.spaces.base import Moved
 
-__all__ = ["Evaluated", "Pool", "Seen", "hidden", "outlying"]
+__all__ = ["Evaluated", "Pool", "Seen", "hidden", "point_variances"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -27,12 +28,6 @@ Ints: TypeAlias = NDArray[np.int64]
 #: count: no fit needs them.
 _POINTS: Final = 2**15
 _NUMBERS: Final = 2**22
-
-#: Values that stand far out count so much, however few they are.
-_OUTLYING: Final = 0.5
-
-#: A value stands far out if it is farther from the ends than this part of their distance.
-_FAR: Final = 0.5
 
 
 class Evaluated(NamedTuple):
@@ -141,33 +136,32 @@ def hidden(ends: Floats, parts: Iterable[Seen]) -> Floats:
 
     The values of the leader are f/q, and all of them lie between `ends` (2, m). What they have not
     seen is the integral of max(f - high q, 0) + max(low q - f, 0). The points of the others, with
-    density p, give the mean of this divided by p. It counts minus its standard error, so that
-    a single point does not decide, unless it stands far out: see `outlying`.
-    """
-    found = outlying(ends, parts := list(parts))
-    for part in parts:
-        beyond = _beyond(ends, part)
-        sure = beyond.sum(axis=0) - np.sqrt(np.square(beyond).sum(axis=0))
-        found = np.maximum(found, sure / part.points)
-    return found
-
-
-def outlying(ends: Floats, parts: Iterable[Seen]) -> Floats:
-    """Return half of the part of the integral that lies far beyond all values of the leader.
-
-    A value f/q is far beyond if its distance from the ends is more than half of theirs. A
-    single such point of another family is a peak that the leader has missed, or a heavy tail. Its
-    share of the integral is known to about its own size, so half of it counts.
+    density p, give the mean of this divided by p. A single point far out decides: it is a peak that
+    the leader has missed, or a heavy tail.
     """
     found = np.zeros(ends.shape[1])
     for part in parts:
-        beyond = _beyond(ends, part)
-        far = beyond > _FAR * (ends[1] - ends[0]) * part.relative[:, None]
-        found = np.maximum(found, _OUTLYING * (beyond * far).sum(axis=0) / part.points)
+        low, high = ends[:, None, :] * part.relative[:, None]
+        beyond = np.maximum(part.values - high, 0.0) + np.maximum(low - part.values, 0.0)
+        found = np.maximum(found, beyond.sum(axis=0) / part.points)
     return found
 
 
-def _beyond(ends: Floats, part: Seen) -> Floats:
-    """Return how far each value lies beyond the ends, times q/p."""
-    low, high = ends[:, None, :] * part.relative[:, None]
-    return np.asarray(np.maximum(part.values - high, 0.0) + np.maximum(low - part.values, 0.0))
+def point_variances(change: Change, moved: Moved, values: Floats, points: int) -> Floats:
+    """Return the variance of f/q for points with the density q of a change, per component.
+
+    `values` (n, m) are f/p at places `moved` whose points have the density p = 1/jac; they are
+    those of so many `points` that are not 0. E_q (f/q)^2 is the mean of (f/p)^2 p/q over the points
+    (importance sampling: Owen, Monte Carlo theory, methods and examples, 2013, section 9.1). A fit
+    that does not lower it hardly ever lowers the variance of nets.
+
+    >>> from croupier.integration.changes import Identity
+    >>> u = (np.arange(1000)[:, None] + 0.5) / 1000
+    >>> point_variances(Identity(), Moved(u, None, None), u, 1000).round(4).tolist()
+    [0.0833]
+    """
+    weight = 1 / change.density_at(moved)
+    if moved.jac is not None:
+        weight = weight / moved.jac
+    second = weight @ np.square(values) / points
+    return np.asarray(np.maximum(second - np.square(values.sum(axis=0) / points), 0.0))

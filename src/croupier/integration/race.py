@@ -12,14 +12,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
+from croupier.arms.base import Arm
 from croupier.arms.sobol import BITS
-from croupier.data.draws import Outcome
+from croupier.data.draws import Floats, Outcome
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval, StudentNets
+from croupier.functions.function import INTEGRAND, Function
 from croupier.integration.challengers import PLAIN, Challengers
-from croupier.integration.net_arm import Segment
+from croupier.integration.net_arm import NetArm, Segment
 from croupier.integration.pool import hidden
 from croupier.integration.race_result import (
     nothing_known,
@@ -31,11 +35,13 @@ from croupier.integration.race_result import (
 from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
 from croupier.results.result import Result
-from croupier.results.rows import ArmRows
+from croupier.results.rows import ArmRows, RowMeaning
 from croupier.seeds import POLICY, stream
+from croupier.spaces.axes import Axes, Bounds
+from croupier.tables.base import Example, Kind
 from croupier.tables.rounds import Answer, Piece, Rounds, extra_of
 
-__all__ = ["FIRST_POINTS", "Race", "divided", "power_below"]
+__all__ = ["FIRST_POINTS", "KIND", "Race", "divided", "power_below"]
 
 #: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST_POINTS: Final = 16
@@ -70,15 +76,6 @@ class Stage(NamedTuple):
     start: int
     stop: int
     alone: bool = False
-
-
-class Part(NamedTuple):
-    """The points from `start` on, so many of each of some `nets`, from the net `net` on."""
-
-    net: int
-    nets: int
-    start: int
-    points: int
 
 
 class Race(Rounds):
@@ -145,9 +142,9 @@ class Race(Rounds):
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
+        if not self._challengers.allows(size, leader.n, self.runners):
+            return None
         for family in self._challengers.due():
-            if not self._challengers.allows(size, leader.n, self.runners):
-                continue
             change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
                 return self._open(family, change)
@@ -301,13 +298,14 @@ def _may_end(runner: Runner, ratio: float) -> bool:
     return runner.n >= _ALONE or ratio**2 <= _NEAR * falls
 
 
-def divided(start: int, stop: int, batches: int) -> list[Part]:
+def divided(start: int, stop: int, batches: int) -> list[tuple[int, int, int, int]]:
     """Divide the points start, ..., stop - 1 of all nets: whole nets, or parts of one net.
 
-    There are as many parts as batches can be out at once, if they are not too small.
+    There are as many parts as batches can be out at once, if they are not too small. A part is its
+    first net and the number of its nets, its first point and the number of its points of each.
 
     >>> divided(0, 16, 1)
-    [Part(net=0, nets=4, start=0, points=16)]
+    [(0, 4, 0, 16)]
     >>> len(divided(0, 16, 4)), len(divided(0, 2**14, 1))
     (4, 8)
     """
@@ -318,7 +316,7 @@ def divided(start: int, stop: int, batches: int) -> list[Part]:
     while part > _LEAST_PART and (NETS_EACH // nets) * (count // part) < batches:
         part //= 2
     return [
-        Part(net, nets, first, part)
+        (net, nets, first, part)
         for net in range(0, NETS_EACH, nets)
         for first in range(start, stop, part)
     ]
@@ -331,3 +329,32 @@ def power_below(number: float) -> int:
     (0, 1, 64)
     """
     return 1 << (int(number).bit_length() - 1) if number >= 1 else 0
+
+
+def _example() -> Example:
+    """Return the integral of exp(x + y) max(x - y, 0) over the unit square."""
+    integrand, square = Function(_kinked, "all", INTEGRAND), Axes((Bounds(0.0, 1.0),) * 2)
+    names = ("identity", "separable", "normal")
+    plan = Plan(
+        names, 7, table="race", settings={"dimension": 2}, policy={"name": "race"}, combine="race"
+    )
+    arms = [Arm(NetArm(integrand, square, name), name) for name in names]
+    return Example(plan, tuple(arms))
+
+
+def _kinked(x: Floats) -> Floats:
+    return np.asarray(np.exp(x.sum(axis=1)) * np.maximum(x[:, 0] - x[:, 1], 0))
+
+
+KIND: Final = Kind(
+    "race",
+    make=Race,
+    anytime=False,
+    own_arms=True,
+    example=_example,
+    rows=RowMeaning(
+        arms="families",
+        untested="the points of a net are not independent",
+        efficiency="precision per evaluation of the nets so far, relative to the best family",
+    ),
+)

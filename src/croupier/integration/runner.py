@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail
 from croupier.integration.changes import Change
-from croupier.integration.least_errors import Evaluated, least_error
+from croupier.integration.least_errors import least_error
 from croupier.integration.net_errors import (
     BLOCKS,
     NetError,
@@ -30,10 +30,9 @@ __all__ = ["NETS_EACH", "Model", "Runner"]
 #: R: the number of independent nets of a runner.
 NETS_EACH: Final = 4
 
-#: The error of a constant is known after so many points. If f is 0 at so many points, the race
-#: trusts it, but its error is never known: a constant says how large f is, zero says nothing.
+#: The error of a constant is known after so many points. If it is 0, the error is never known: a
+#: constant says how large f is, zero says nothing.
 ALIKE: Final = 2**10
-ZEROS: Final = 2**16
 
 #: Values that differ by less are alike: this is rounding.
 _ROUNDING: Final = 1e-14
@@ -141,7 +140,9 @@ class Runner:
 
     def _finish(self, error: NetError) -> None:
         self.shape, self._excess = self.tail.fitted()
-        self._own = error._replace(variance=np.maximum(error.variance, np.square(self._least())))
+        self._own = error._replace(
+            variance=np.maximum(error.variance, np.square(least_error(self)))
+        )
         self.error = self._own
 
     def misses(self, least: Floats) -> None:
@@ -160,22 +161,15 @@ class Runner:
         self.points, self.weights = int(known.sum()), net_weights(known.astype(float))
         self.means = self._blocks.sum(axis=1) / known[:, None]
 
-    def _least(self) -> Floats:
-        """Return the least standard error of the mean, where the nets say too little."""
-        return least_error(
-            Evaluated(
-                nets=NETS_EACH,
-                n=self.n,
-                points=self.points,
-                ends=self.ends,
-                mean=self.mean,
-                spread=self.spread(),
-                shape=self.shape,
-                excess=self._excess,
-                constant=self.constant,
-                jump=self._jump[1],
-            )
-        )
+    @property
+    def excess(self) -> Floats:
+        """The mean excess over the largest value, per component."""
+        return self._excess
+
+    @property
+    def jump(self) -> Floats:
+        """The highest jump of the latest stage, per component."""
+        return self._jump[1]
 
     @property
     def constant(self) -> NDArray[np.bool_]:
@@ -205,11 +199,10 @@ class Runner:
     def effective(self) -> float:
         """The effective number of points (sum |v|)^2/sum v^2; of the worst component.
 
-        A component that is always 0 does not count. If all are 0, there are none, until this is
-        believed.
+        A component that is always 0 does not count. If all are 0, there are none.
         """
         known = self._squares > 0
-        if not known.any() and self.points < ZEROS:
+        if not known.any():
             return 0.0
         each = np.square(self._absolute[known]) / self._squares[known]
         return float(each.min(initial=self.points))

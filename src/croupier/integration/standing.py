@@ -52,13 +52,9 @@ def standing_of(runners: Sequence[Runner]) -> Standing | None:
     weights = _weights(running)
     trusted = [r for r in running if r.effective >= TRUSTED and not r.closed]
     guarded = _guarded(trusted, weights)
-    models, variances, scores = [], [], []
-    for runner in running:
-        model = runner.model(weights)
-        variance = guarded.get(runner.number, runner.error.variance)
-        models.append(model)
-        variances.append(variance)
-        scores.append(float((weights * variance).max()))
+    variances = [guarded.get(runner.number, runner.error.variance) for runner in running]
+    scores = [float((weights * variance).max()) for variance in variances]
+    models = [runner.model(weights) for runner in running]
     able = [k for k, runner in enumerate(running) if runner in trusted]
     varied = [k for k in able if (running[k].error.variance > 0).any()]
     if varied or able:

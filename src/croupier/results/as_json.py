@@ -192,7 +192,6 @@ def _pooled(plain: Mapping[str, Any]) -> Pooled:
         shared=bool(plain["shared"]),
         covariance=None if covariance is None else _floats(covariance),
         few=None if few is None else _few(few),
-        adapted=float(plain.get("adapted", 0.0)),
     )
 
 

@@ -222,7 +222,7 @@ KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
     "strata": "croupier.tables.strata",
     "mixture": "croupier.importance.mixture_kind",
-    "race": "croupier.integration.race_kind",
+    "race": "croupier.integration.race",
     "probability": "croupier.rare.rare_kind",
     "evidence": "croupier.annealing.evidence_kind",
     "continuum": "croupier.tables.continuum",

@@ -236,6 +236,13 @@ def test_a_density_of_another_shape_is_named() -> None:
         density_at(lambda x: ["a"] * 4, np.zeros(4), 4, "its log density", "a")
 
 
+def test_a_density_of_scipy_may_drop_the_axis_of_a_single_point() -> None:
+    normals = stats.multivariate_normal([0, 0]), stats.multivariate_normal([1, 1], 2)
+    family = Family(lambda x: np.log(normals[0].pdf(x)), normals)
+    assert family.estimate(draws=1000, rng=7).draws == 1000
+    assert family.points(np.random.default_rng(7), 1, 0).log_p.shape == (1,)
+
+
 def test_a_simulation_of_another_shape_is_named() -> None:
     family = Family.simulated(lambda rng, size, normal: (np.zeros(size), np.zeros((size, 2))), [1])
     with pytest.raises(cr.ArmError, match=r"a statistic \(\d+, 1\), got an array of shape"):

@@ -44,9 +44,9 @@ def test_more_blocks_know_the_rate_and_the_variance_better(rate: float, most: fl
     assert fine[0].df == coarse[0].df == 9
 
 
-def test_a_net_has_64_blocks_or_blocks_of_four_points_or_16_blocks() -> None:
+def test_a_net_has_64_blocks_or_one_for_each_point() -> None:
     count = [n // block_size(n) for n in (16, 32, 64, 128, 256, 512, 2**20)]
-    assert count == [16, 16, 16, 32, 64, 64, 64]
+    assert count == [16, 32, 64, 64, 64, 64, 64]
 
 
 def test_differences_are_those_of_halves_quarters_and_so_on() -> None:

@@ -18,7 +18,7 @@ from croupier.integration.changes import Identity
 from croupier.integration.fits import fit_normal_mixture, fit_separable
 from croupier.integration.net_arm import Segment, net_points
 from croupier.integration.net_errors import NetError, net_error
-from croupier.integration.pool import Seen, hidden, outlying
+from croupier.integration.pool import Seen, hidden
 from croupier.integration.race import LEAST_PLAIN_POINTS
 from croupier.integration.runner import NETS_EACH
 
@@ -203,14 +203,11 @@ def test_what_a_density_hides_is_found_at_the_points_of_another_one() -> None:
     assert hidden(ends, [Seen(f[at], np.ones(len(at)), segment.size)]) == pytest.approx(0)
 
 
-def test_a_single_value_counts_if_it_stands_far_out() -> None:
+def test_a_single_value_that_no_point_of_the_leader_has_seen_counts() -> None:
     u = np.linspace(0.05, 0.95, 10)[:, None]
-    f = np.where(u == u[3], 5.0, 1.0)
-    parts = [Seen(f, np.ones(10), 10)]
-    near, far = np.array([[0.0], [4.0]]), np.array([[0.0], [2.0]])
-    assert hidden(near, parts) == pytest.approx(0, abs=1e-12)  # 5 is 1 beyond, of 4
-    for function in (hidden, outlying):
-        assert function(far, parts) == pytest.approx(0.15)  # half of (5 - 2)/10
+    parts = [Seen(np.where(u == u[3], 5.0, 1.0), np.ones(10), 10)]
+    assert hidden(np.array([[0.0], [2.0]]), parts) == pytest.approx(0.3)
+    assert hidden(np.array([[0.0], [5.0]]), parts) == 0
 
 
 @pytest.mark.parametrize("family", ["separable", "normal"])

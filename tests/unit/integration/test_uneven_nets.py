@@ -14,7 +14,7 @@ import croupier as cr
 from croupier.integration.changes import NormalMixture, Separable
 from croupier.integration.net_arm import net_points
 from croupier.integration.net_errors import fallen, net_error, net_weights, uneven_error
-from croupier.integration.point_variances import point_variances
+from croupier.integration.pool import point_variances
 from croupier.spaces.base import Moved
 
 CUBE = [(0, 1)] * 5
