@@ -64,7 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--record", action="store_true", help="write the recorded results anew (no -n with it)"
+        "--record",
+        action="store_true",
+        help="write the recorded results anew (with -m '', and no -n)",
     )
 
 
