@@ -19,10 +19,20 @@ Table = tuple[Sequence[str], Sequence[Sequence[str]]]
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table, or nothing if nothing was measured yet."""
+    """Return a table with its numbers on the right, or nothing if nothing was measured yet.
+
+    >>> print(markdown(["problem", "calls"], [["two modes", "120"], ["wave", "-"]]))
+    | problem | calls |
+    | --- | ---: |
+    | two modes | 120 |
+    | wave | - |
+    """
     if not rows:
         return ""
-    lines = [header, ["---"] * len(header), *rows]
+    _, *others = zip(*rows, strict=True)
+    numbers = [all(cell[:1] in "+-0123456789" for cell in column) for column in others]
+    under = ["---", *("---:" if aligned else "---" for aligned in numbers)]
+    lines = [header, under, *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 import croupier as cr
 from benchmarks import runner
 from benchmarks.families import FAMILIES, replicate
-from benchmarks.pages import DOCS, Table, columns
+from benchmarks.pages import DOCS, Table, three
 from croupier.engines.perform import perform
 from croupier.store.log import Log
 
@@ -510,7 +510,15 @@ BENCHMARKS = (
     runner.Benchmark("store", ("case",), _stores, store_rows),
     runner.Benchmark("programs", ("case",), _programs, program_rows),
 )
+
+
+def measured(name: str) -> Table:
+    """Return what was measured, in three digits."""
+    rows = runner.read(name)
+    return ["what", "measured"], [[row["what"], three(row["measured"])] for row in rows]
+
+
 TABLES: dict[str, Callable[[], Table]] = {
-    name: columns(name, "what", "measured")
+    name: functools.partial(measured, name)
     for name in ("overhead", "parallel", "store", "programs")
 }

@@ -272,7 +272,7 @@ def test_the_simulator_tables_show_times_and_ratios(
     runner.write("simulator-ahead", simulator.ahead_rows(skipping | one_by_one), ("extra",))
     assert pages.markdown(*simulator.TABLES["simulator-ahead"]()).splitlines() == [
         "| policy | least | geometric mean | most |",
-        "| --- | --- | --- | --- |",
+        "| --- | ---: | ---: | ---: |",
         "| ucb1 | 2 | 4 | 8 |",
     ]
 
