@@ -6,6 +6,7 @@ import builtins
 import importlib
 import os
 import signal
+import sys
 import tempfile
 from collections.abc import Callable, Generator
 from hashlib import blake2b
@@ -14,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 
 import croupier as cr
 
@@ -38,7 +38,9 @@ os.environ.setdefault("NUMBA_CACHE_DIR", _kernels())
 # Where Python may write no bytecode, every process that a test starts compiles all that it imports:
 # seconds each. Here it may, into a folder of ours; workers of xdist start after this line.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache/bytecode")
+    sys.dont_write_bytecode = False
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 # A shell lets what it starts in the background ignore Ctrl-C; the tests of interrupts need it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,20 +48,25 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ["COLUMNS"] = "100"
 for _name in ("FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
     os.environ.pop(_name, None)
-settings.register_profile(
-    "slow", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("quick", settings.get_profile("slow"), max_examples=25)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The slow tests try four times as many examples of each property."""
+    # Not above: every worker process that gets an arm of the tests imports this file.
+    from hypothesis import HealthCheck, settings
+
+    settings.register_profile(
+        "slow", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.register_profile("quick", settings.get_profile("slow"), max_examples=25)
     settings.load_profile("quick" if config.option.markexpr == "not slow" else "slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--record", action="store_true", help="write the recorded results anew (no -n with it)"
+        "--record",
+        action="store_true",
+        help="write the recorded results anew (with -m '', and no -n)",
     )
 
 

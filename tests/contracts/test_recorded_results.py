@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.marks import slow
+
 FOLDER = Path(__file__).parents[1] / "data" / "recorded_results"
 sys.path.insert(0, str(FOLDER))  # workers unpickle the arms by the name of their module
 
@@ -60,7 +62,13 @@ def record(name: str, found: dict[str, Any]) -> None:
     path.write_text(text + ",\n".join(lines) + "\n}}\n", "utf-8")
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+#: The bits of one run with workers, and of those of runs that were cut, are looked at in any case.
+SLOW = ("workers, costs", "workers, resumed")
+
+
+@pytest.mark.parametrize(
+    "name", [*(name for name in cases.CASES if name not in SLOW), *slow(*SLOW)]
+)
 def test_a_run_gives_the_recorded_bits(
     name: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:

@@ -85,7 +85,7 @@ def annealed(over: Any, more: dict[str, Any]) -> Any:
     if more:
         raise cr.PlanError("an arm of annealing has no dimension=: give distributions")
     arm = cr.annealing.ais(tilted, over, temperatures=5)
-    return cr.estimate([arm], draws=4000, rng=7, log=True)
+    return cr.estimate([arm], draws=1000, rng=7, log=True)
 
 
 DOORS: Final[dict[str, Callable[..., Any]]] = {

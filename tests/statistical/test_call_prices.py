@@ -15,6 +15,7 @@ import pytest
 
 import croupier as cr
 from tests.conftest import Clock
+from tests.marks import slow
 
 PRICE, SECONDS = 4.2, 5
 #: Variance, seconds of a call, seconds of a draw.
@@ -79,7 +80,7 @@ def test_a_looped_arm_is_found_in_nearly_all_of_200_runs(
 CALLS = [(3e-6, 2e-8), (2e-4, 1e-6), (3e-6, 1e-4)]
 
 
-@pytest.mark.parametrize("ratio", [10, 1e5])
+@pytest.mark.parametrize("ratio", [10, *slow(1e5)])
 @pytest.mark.parametrize("poor", CALLS)
 @pytest.mark.parametrize("good", CALLS)
 def test_the_arm_with_the_smallest_cost_times_variance_gets_the_time(

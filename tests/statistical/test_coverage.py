@@ -63,7 +63,7 @@ def oracle_width(family, draws):
 
 @pytest.mark.parametrize("family", QUICK)
 def test_a_tolerance_stop_covers_about_95_percent_and_costs_little_more_than_the_oracle(family):
-    runs, draws = 300, 2000
+    runs, draws = 150, 2000
     share, results = covered(FAMILIES[family], runs, draws=1e6, atol=oracle_width(family, draws))
     assert {result.stopped for result in results} == {"tolerance"}
     assert abs(share - 0.95) <= 0.015 + slack(0.95, runs)

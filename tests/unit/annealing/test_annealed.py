@@ -72,10 +72,10 @@ def compiled_uniform(point: Any) -> Any:
         (2, 20, "random-walk", 4000),
         (2, 20, "autoregressive", 4000),
         (10, 40, "slice", 1000),
-        (10, 200, "random-walk", 2000),
+        pytest.param(10, 200, "random-walk", 2000, marks=pytest.mark.slow),
         (10, 60, "autoregressive", 4000),
         (50, 40, "slice", 60),
-        (50, 400, "autoregressive", 400),
+        pytest.param(50, 400, "autoregressive", 400, marks=pytest.mark.slow),
     ],
 )
 def test_gaussian_models_in_several_dimensions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -283,13 +284,18 @@ class Stop:
         return progress.tickets >= self.tickets
 
 
+@cache
+def uncut() -> Any:
+    return cr.probability(beyond, 2, draws=3000, rng=7)
+
+
 @quiet
 @pytest.mark.parametrize(
     "tickets",
     [5, 110, 150, *[pytest.param(n, marks=pytest.mark.slow) for n in (16, 40, 130, 175)]],
 )
 def test_search_walk_and_estimate_survive_a_cut(tickets: int, tmp_path: Path) -> None:
-    whole = cr.probability(beyond, 2, draws=3000, rng=7)
+    whole = uncut()
     assert whole.history.size.size > 175
     store = tmp_path / "run.db"
     cr.probability(beyond, 2, draws=3000, rng=7, store=store, callback=Stop(tickets))
@@ -301,8 +307,9 @@ def test_search_walk_and_estimate_survive_a_cut(tickets: int, tmp_path: Path) ->
     assert opened.design_points.tolist() == whole.design_points.tolist()
 
 
+@quiet
 def test_threads_and_widths_change_nothing() -> None:
-    here = cr.probability(beyond, 2, draws=3000, rng=7)
+    here = uncut()
     with ThreadPoolExecutor(2) as threads:
         there = cr.probability(beyond, 2, draws=3000, rng=7, executor=threads, width=5)
     assert (here.value, here.interval) == (there.value, there.interval)

@@ -13,6 +13,7 @@ import croupier as cr
 from croupier.running import loop
 from croupier.store import log
 from tests.conftest import Clock
+from tests.marks import slow
 
 
 @pytest.mark.parametrize("seconds", [4, 7])
@@ -84,7 +85,7 @@ def _price(call: float, draw: float) -> float:
     return draw + call / min(10_000, (1 / 32 - call) / draw)
 
 
-@pytest.mark.parametrize("ratio", [10.0, 1e5])
+@pytest.mark.parametrize("ratio", [10.0, *slow(1e5)])
 @pytest.mark.parametrize(("good", "poor"), list(itertools.permutations(PRICES, 2)))
 def test_the_better_arm_gets_the_time_at_any_price_of_calls_and_draws(
     good: str, poor: str, ratio: float, clock: Clock
