@@ -203,14 +203,6 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
-#: The same boxes, divided by a tree, for comparison.
-PROBLEMS |= {
-    f"{name}, hoo": lambda make=make: make()._replace(policy="hoo")  # type: ignore[misc]
-    for name, make in PROBLEMS.items()
-    if "16 drifts" not in name
-}
-
-
 def measure(name: str, runs: int) -> dict[str, Any]:
     """Return what the runs of one problem lost, and how often their interval covered."""
     problem = PROBLEMS[name]()
@@ -250,8 +242,7 @@ def measure(name: str, runs: int) -> dict[str, Any]:
 
 def _cells(full: bool) -> Iterator[tuple[str, int]]:
     for name in PROBLEMS:
-        if full or ", hoo" not in name:
-            yield name, 200 if full else 3
+        yield name, 200 if full else 3
 
 
 def _continuum() -> Table:
@@ -268,7 +259,6 @@ def _continuum() -> Table:
             row["silent"] or "-",
         ]
         for row in runner.read("continuum")
-        if ", hoo" not in row["problem"]
     ]
     header = ["problem", "runs", "I", "worst I", "ratio", "bias", "coverage", "silent misses"]
     return header, rows

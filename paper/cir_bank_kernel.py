@@ -78,7 +78,7 @@ def play_populations(
     keys: Any,
     values: Any,
 ) -> None:
-    """Play population Monte Carlo on a bank, a run per key: `importance.population.weighed`.
+    """Play population Monte Carlo on a bank, a run per key: `paper.population.weighed`.
 
     `update` is one of `UPDATES`, by its number. `values`, of shape (runs, draws), takes the mean of
     all draws so far.

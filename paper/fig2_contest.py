@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 import croupier as cr
 from croupier.data.draws import Floats
 from croupier.errors import CroupierWarning, PlanError
-from croupier.importance.population import Update, collected, weighed
 from paper.cir import Caplet, Exact
 from paper.cir_bank import PathBank
+from paper.population import Update, collected, weighed
 from paper.study import DEFAULT
 
 __all__ = [
@@ -174,7 +174,7 @@ def _anew(asked: Asked, estimate: Callable[[int, Any], cr.Result]) -> Estimates:
 
 
 def population(update: Update, size: int) -> Contestant:
-    """Return population Monte Carlo with populations of `size`; see `Family.pmc`."""
+    """Return population Monte Carlo with populations of `size`; see `paper.population`."""
 
     def play(asked: Asked) -> Estimates:
         if asked.bank is not None:

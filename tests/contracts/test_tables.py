@@ -16,7 +16,7 @@ from croupier.estimates.intervals import FixedSize
 from croupier.functions.function import INTEGRAND, Function
 from croupier.importance import Family
 from croupier.importance.mixture import Mixture
-from croupier.importance.mixture_draws import Proposed
+from croupier.importance.proposal_arms import Proposed
 from croupier.policies import as_policy
 from croupier.policies.base import digest_of
 from croupier.policies.bounded import Bandit

@@ -1,12 +1,14 @@
 """Every code block in the documentation runs as it is pasted.
 
 The ``python`` blocks of a file, and the lines ``$ croupier ...`` and ``$ echo ...`` of its
-``console`` blocks, run from top to bottom in one namespace and one empty folder. To leave a block
-out, put ``<!-- not run: the reason -->`` on the line before it.
+``console`` blocks, run from top to bottom in one namespace and one empty folder. The commands run
+in this process, since an interpreter for each takes a second; one test uses the installed command.
+To leave a block out, put ``<!-- not run: the reason -->`` on the line before it.
 """
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import types
@@ -16,6 +18,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from typer.testing import CliRunner
+
+from croupier import cli
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -64,9 +69,16 @@ def run_python(page: Path, block: Block, namespace: dict[str, object]) -> None:
 
 def run_console(block: Block) -> None:
     for command in block.code.replace("\\\n", " ").splitlines():
-        if command.startswith(("$ croupier", "$ echo")):
-            done = subprocess.run(command[2:], shell=True, capture_output=True, text=True)
-            assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        if command.startswith("$ echo"):
+            in_a_shell(command[2:])
+        elif command.startswith("$ croupier"):
+            done = CliRunner().invoke(cli.app, shlex.split(command)[2:])
+            assert done.exit_code == 0, f"{command}\n{done.output}"
+
+
+def in_a_shell(command: str) -> None:
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
 def run_page(page: Path) -> None:
@@ -84,13 +96,20 @@ def run_page(page: Path) -> None:
 
 
 @pytest.fixture
-def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """An empty folder, a `__main__` of its own, the installed `croupier`, and no windows."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     # A script's functions live in __main__: that is where pickle and dataclasses look for them.
     monkeypatch.setitem(sys.modules, "__main__", types.ModuleType("__main__"))
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+    before = set(sys.modules)
+    yield
+    # Another page may have a file of the same name.
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -147,6 +166,11 @@ def test_a_failure_names_the_page_and_the_line(pasted: None) -> None:
         run_page(page)
     assert caught.value.__notes__ == ["in the block at example.md:20"]
     assert caught.traceback[-1].lineno == 20  # counted from 0: line 21 of the page
+
+
+def test_the_installed_command_is_that_of_the_pages(pasted: None) -> None:
+    in_a_shell("croupier init && croupier policies")
+    assert Path("arms.toml").exists()
 
 
 def test_a_command_that_fails_is_a_failure(pasted: None) -> None:

@@ -62,9 +62,10 @@ class Row:
         return f"{module}: {self.call.__name__.replace('_', ' ')}"
 
     @property
-    def timed(self) -> bool:
-        """Whether a draw costs the wall time that it takes."""
-        return "seconds=" in inspect.getsource(self.call)
+    def timed_by_workers(self) -> bool:
+        """Whether a draw costs the wall time that it takes in another process."""
+        call = inspect.getsource(self.call)
+        return "seconds=" in call and "workers=" in call
 
 
 def row(truth: Any, **expected: Any) -> Callable[[Callable[[int], cr.Result]], Row]:

@@ -166,18 +166,6 @@ def test_population_monte_carlo_estimates_the_price_after_any_number_of_draws(na
     assert (np.abs(values.mean(axis=0) - asked.exact.price) <= 4 * errors).all()
 
 
-def test_populations_side_by_side_are_those_of_the_family() -> None:
-    # The loss after three populations, of runs played together and of runs by themselves.
-    caplet = Caplet(0.08, steps=2)
-    exact = caplet.exact([0.0, 0.6, 1.2])
-    together = contest.population("squared", 100)(Asked(caplet, exact, (300,), 1000, seed=3))
-    family = caplet.family([0.0, 0.6, 1.2])
-    alone = [family.pmc(300, 100, update="squared", rng=seed).value for seed in range(300)]
-    one, other = (np.square(np.ravel(v) - exact.price) for v in (together.values, alone))
-    error = math.hypot(one.std() / math.sqrt(len(one)), other.std() / math.sqrt(len(other)))
-    assert abs(one.mean() - other.mean()) < 4 * error
-
-
 # -- files
 
 

@@ -49,8 +49,8 @@ def test_the_regret_identity_holds_for_every_policy(name: str, problem: str) -> 
     """n^2 (MSE - V*/n) = sum_k E[T_k](V_k - V*), for the plain mean of all draws."""
     arms, variances, n = PROBLEMS[problem]
     runs = 120
-    # The error asked for below, in units of the regret. hoo has the smallest regret of all.
-    known = 0.4 if name == "hoo" else 0.25
+    # The error asked for below, in units of the regret.
+    known = 0.25
     best = variances.min()
     differences, predicted = np.empty(runs), np.empty(runs)
     for seed in range(runs):

@@ -26,12 +26,6 @@ def integrand_of(f: Any, domain: Space, *, places: int = 1, retries: int = 0) ->
 
     It is tried at so many `places`, until one of them has no failed call.
     """
-    several = isinstance(f, list | tuple) and any(callable(each) for each in f)
-    if several:
-        raise PlanError(
-            f"f must be a function of points (n, d), got {f!r:.80}: for several integrals, return "
-            "np.column_stack of their values"
-        )
     points = [_points(domain, place) for place in range(places)]
     found = read_function(f, points, INTEGRAND, retries=retries)
     if found.takes != "all" and not isinstance(f, Program):

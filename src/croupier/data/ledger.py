@@ -231,8 +231,6 @@ class Ledger:
 
         It is not known in a batch of `cost` if its price was taken for nothing: see `call_prices`.
         """
-        if not self.measured:
-            return 0
         call, draw, largest, least = self._call_prices[:, arm].tolist()
         hoped = least == 0 and cost > call + draw * largest
         return min(int(STEP * largest), self.most_in_a_call) if hoped else 0

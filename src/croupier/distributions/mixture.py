@@ -49,7 +49,11 @@ class Mixture:
 
     @cached_property
     def _inverses(self) -> list[Floats]:
-        return [inverse_of(root) for root in self.roots]
+        return [inverse_of(root) for root in self._compact]
+
+    @cached_property
+    def _compact(self) -> list[Floats]:
+        return [compact(root) for root in self.roots]
 
     @cached_property
     def _peaks(self) -> Floats:
@@ -114,7 +118,7 @@ class Mixture:
         points = np.empty_like(z)
         for k in np.unique(own):
             rows = own == k
-            points[rows] = self.means[k] + turned(z[rows], compact(self.roots[k]))
+            points[rows] = self.means[k] + turned(z[rows], self._compact[k])
         return points
 
     def standardised(self, points: Floats, own: NDArray[np.intp]) -> Floats:
@@ -145,8 +149,7 @@ class Mixture:
 
         A root that is a multiple of the unit matrix is one number, and a diagonal one is a vector.
         """
-        roots = [compact(root) for root in self.roots]
-        plain = {"shares": self.shares, "means": self.means, "roots": roots}
+        plain = {"shares": self.shares, "means": self.means, "roots": [*self._compact]}
         return plain if self.df is None else {**plain, "df": self.df}
 
     @classmethod

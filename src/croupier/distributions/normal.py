@@ -33,15 +33,14 @@ def full(root: Floats, dimension: int) -> Floats:
 
 
 def inverse_of(root: Floats) -> Floats:
-    """Return the compact inverse of a root (d, d).
+    """Return the compact inverse of a compact root.
 
     For thousands of points a product with it is faster than to solve for each of them.
     """
+    if root.ndim < 2:
+        return np.asarray(1 / root)
     from scipy.linalg import solve_triangular
 
-    small = compact(root)
-    if small.ndim < 2:
-        return np.asarray(1 / small)
     return np.asarray(solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "Serial", "own_arithmetic", "perform"]
 
 #: How the caller of a run wants numpy to report errors: the arms are called in this state.
-_callers_errstate: ContextVar[dict[str, Any]] = ContextVar("callers_errstate")
+_callers_errstate: ContextVar[dict[str, Any] | None] = ContextVar("callers_errstate")
 
 
 @contextmanager
@@ -36,12 +36,13 @@ def own_arithmetic() -> Iterator[None]:
     ...     float(np.float64(1e-300) ** 2)
     0.0
     """
-    token = _callers_errstate.set({**np.geterr()})
-    try:
-        with arithmetic(log=False):
+    theirs = np.geterr()
+    with arithmetic(log=False):
+        token = _callers_errstate.set(None if theirs == np.geterr() else {**theirs})
+        try:
             yield
-    finally:
-        _callers_errstate.reset(token)
+        finally:
+            _callers_errstate.reset(token)
 
 
 def perform(plan: Plan, arm: Arm, batch: Batch, digest: Digest | None = None) -> Outcome:
@@ -63,16 +64,20 @@ def _calls(plan: Plan, arm: Arm, batch: Batch) -> Iterator[Chunk]:
     draw, rng = arm.call(batch.state), batch.rng()
     process = os.getpid()
     # In another process, and for the arms that croupier makes, it is numpy's own.
-    ours = str(getattr(arm.draw, "__module__", "")).startswith("croupier.")
-    errstate = {} if ours else _callers_errstate.get({})
+    errstate = _callers_errstate.get(None)
+    if errstate and str(getattr(arm.draw, "__module__", "")).startswith("croupier."):
+        errstate = None
     left = batch.size
     while left:
         size = min(left, batch.chunk)
         begun = 0.0 if clock is None else clock()
         began = wall()
         try:
-            with np.errstate(**errstate):
+            if errstate is None:
                 returned = draw(rng, size)
+            else:
+                with np.errstate(**errstate):
+                    returned = draw(rng, size)
         except BaseException as error:  # an arm may raise what is not an Exception
             _end_copy(process, batch)
             if isinstance(error, KeyboardInterrupt):

@@ -12,7 +12,16 @@ import numpy as np
 
 from croupier.data.draws import Floats
 from croupier.errors import ArmError, CroupierError, PlanError
-from croupier.functions.function import Function, Role, Takes, numbers, shown, told
+from croupier.functions.function import (
+    INTEGRAND,
+    LIMIT_STATE,
+    Function,
+    Role,
+    Takes,
+    numbers,
+    shown,
+    told,
+)
 
 __all__ = ["enough_points", "read_function"]
 
@@ -42,7 +51,6 @@ def read_function(
 
     A function of all points gives the same number for a point alone and among others.
 
-    >>> from croupier.functions.function import INTEGRAND
     >>> read_function(lambda x: x[0] + x[1], [np.ones((3, 2))], INTEGRAND).takes
     'one'
     """
@@ -50,7 +58,11 @@ def read_function(
         function, takes = given.as_function(int(np.prod(points[0].shape[1:])))
         return _tried_out(Function(function, takes, role, given.shape, retries), points)
     if not callable(given):
-        raise PlanError(f"{role.name} must be a function of points (n, d), got {given!r:.80}")
+        several = isinstance(given, list | tuple | dict) and role in (INTEGRAND, LIMIT_STATE)
+        way_out = ": for several, give one that returns np.column_stack of their values" * several
+        raise PlanError(
+            f"{role.name} must be a function of points (n, d), got {given!r:.80}{way_out}"
+        )
     _check_arguments(given, role, points[0])
     trouble = ""
     for x in points:

@@ -2,7 +2,6 @@
 
 from croupier.importance.family import Family
 from croupier.importance.points import Normal, Points
-from croupier.importance.population import Population
 from croupier.importance.side_observations import SideThompson
 
-__all__ = ["Family", "Normal", "Points", "Population", "SideThompson"]
+__all__ = ["Family", "Normal", "Points", "SideThompson"]

@@ -14,8 +14,7 @@ from croupier.distributions.mixture import Mixture
 from croupier.errors import ArmError, PlanError
 from croupier.importance.mixture_run import MixtureOptions, run_mixture
 from croupier.importance.points import Normal, Points
-from croupier.importance.population import Population, Update, population_monte_carlo
-from croupier.importance.proposal_arm import ProposalArm
+from croupier.importance.proposal_arms import ProposalArm
 from croupier.importance.proposals import (
     Proposal,
     as_log_density,
@@ -37,7 +36,6 @@ from croupier.importance.shifted_normals import (
 )
 from croupier.results.result import Result
 from croupier.running.settings import Options, settings_of
-from croupier.seeds import RandomLike
 from croupier.views.formats import printable
 
 __all__ = ["Family"]
@@ -250,43 +248,6 @@ class Family:
             Arm(ProposalArm(self, j, log=log, side=side, cost=cost), name=name)
             for j, (name, cost) in enumerate(zip(self.names, costs, strict=True))
         ]
-
-    def pmc(
-        self,
-        draws: float,
-        population: float = 1000,
-        *,
-        update: Update = "squared",
-        proportions: Mapping[str, float] | Sequence[float] | None = None,
-        confidence: float = 0.95,
-        rng: RandomLike = None,
-    ) -> Population:
-        """Draw from a mixture whose proportions follow the credit that each proposal collects.
-
-        Population Monte Carlo with J fixed kernels (Douc, Guillin, Marin and Robert 2007), the
-        rival method in the paper's Figure 2. A population is drawn with proportions alpha; the
-        next proportions are the shares of the credit. `update` says what the credit of a draw is:
-        "squared", (f p/q)^2, or "payoff", |f p|/q, where q = sum alpha_k q_k is the mixture; or
-        "printed", p/q_k, where q_k is the proposal of the draw. "printed" is the algorithm as it
-        is printed. It cannot learn, because its mean is 1 for all proposals.
-
-        `proportions` are those of the first population, equal by default. The interval is the
-        plain normal one. A proportion that has become zero stays zero.
-        Use this only for comparison: `estimate` is better.
-
-        >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
-        >>> family.pmc(20_000, rng=7).proportions[-1].argmax().item()
-        1
-        """
-        return population_monte_carlo(
-            self,
-            draws,
-            population,
-            update=update,
-            proportions=in_order("proportions", self.names, proportions),
-            confidence=confidence,
-            rng=rng,
-        )
 
     def estimate(
         self,

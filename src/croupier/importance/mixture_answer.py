@@ -6,7 +6,7 @@ The proportions of the next round are learned from the draws, and normals are fi
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,17 +16,21 @@ from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import HEAVY, Tail, extremes_of
 from croupier.data.log_scale import log_of
 from croupier.data.plan import Plan
+from croupier.distributions.fit import fit_normal
 from croupier.distributions.weights import effective_size
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FEW_HITS, FewHits
 from croupier.importance import mixture_formulas
 from croupier.importance.density_checks import constant_warnings, density_warnings
-from croupier.importance.mixture_draws import Seen, fitted, gathered, joined
-from croupier.importance.mixture_formulas import Answer, Controlled, Mixed
+from croupier.importance.mixture_formulas import Answer, Controlled, Ints, Mixed
 from croupier.importance.points import Normal, Points
+from croupier.tables.rounds import extra_of
 
-__all__ = ["FITTED_TO", "Weighed", "Weighing"]
+__all__ = ["FITTED_TO", "Weighed", "Weighing", "fitted"]
+
+#: The variance of a fitted normal over that of the draws, so that its tails reach far enough.
+_WIDER: Final = 1.21
 
 #: The weights of a good mixture are bounded, but sometimes they look as if their variance was
 #: infinite. Then it is well known all the same: df is more than 4 % of the number of draws.
@@ -47,6 +51,49 @@ _ADAPTED: Final = 0.15
 
 #: About this many draws are checked for mistakes in the family.
 _CHECKED: Final = 50_000
+
+
+class Seen(NamedTuple):
+    """All draws in ticket order; `own` is the proposal and `round` the round of each draw."""
+
+    points: Points
+    own: Ints
+    round: Ints
+
+
+def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
+    """Return the points of outcomes as arrays, in their order."""
+    extras = [extra_of(outcome) for outcome in outcomes]
+    sizes = [outcome.size for outcome in outcomes]
+    points = Points(*(np.concatenate([e[name] for e in extras]) for name in Points._fields))
+    own = np.repeat([index[outcome.arm] for outcome in outcomes], sizes)
+    return Seen(points, own, np.repeat([e["round"] for e in extras], sizes))
+
+
+def joined(first: Seen, second: Seen) -> Seen:
+    """Return the draws of both, one after the other."""
+    pairs = zip(first.points, second.points, strict=True)
+    points = Points(*(np.concatenate(pair) for pair in pairs))
+    own = np.concatenate((first.own, second.own))
+    return Seen(points, own, np.concatenate((first.round, second.round)))
+
+
+def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
+    """Return the normal with the weighted mean of a statistic (n, m) and 1.1 times its spread.
+
+    None means that the draws are too few to fit a normal.
+
+    >>> fitted(np.array([[0.0], [2.0]]), np.array([1.0, 1.0])).root.round(4)
+    array([[1.1]])
+    """
+    if not spread:
+        total = weight.sum()
+        return Normal(weight @ statistic / total) if total > 0 else None
+    found = fit_normal(statistic, weight)
+    if found is None:
+        return None
+    wide = found.widened(_WIDER)
+    return Normal(wide.means[0], wide.roots[0])
 
 
 class Weighed(NamedTuple):

@@ -11,7 +11,7 @@ from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.importance.family import Family
 from croupier.importance.mixture import Mixture
-from croupier.importance.mixture_draws import Proposed
+from croupier.importance.proposal_arms import Proposed
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example, Kind
 

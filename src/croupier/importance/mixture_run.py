@@ -12,7 +12,7 @@ from croupier.arms.base import Arm
 from croupier.checks import count_of, shares_of
 from croupier.errors import PlanError
 from croupier.importance.mixture import Mixture
-from croupier.importance.mixture_draws import Proposed, tuned_names
+from croupier.importance.proposal_arms import Proposed
 from croupier.importance.proposals import in_order
 from croupier.results.result import Result
 from croupier.running.loop import conduct
@@ -21,7 +21,7 @@ from croupier.running.settings import RunSettings
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["MixtureOptions", "run_mixture"]
+__all__ = ["MixtureOptions", "run_mixture", "tuned_names"]
 
 
 #: The kind of table, and what its plan says where others name a policy and a combiner.
@@ -123,3 +123,11 @@ def _arms(family: Family, learned: Sequence[str]) -> list[Arm]:
         Arm(Proposed(family, k, name, costs[k]), name=name)
         for k, name in enumerate((*family.names, *learned))
     ]
+
+
+def tuned_names(names: Sequence[str], tune: int) -> tuple[str, ...]:
+    """Return names for the proposals that will be fitted; none of them is in `names`."""
+    prefix = "tuned"
+    while any(name.startswith(f"{prefix} ") for name in names):
+        prefix += "'"
+    return tuple(f"{prefix} {k + 1}" for k in range(tune))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from croupier.data.draws import Floats
 from croupier.data.extremes import HEAVY
@@ -27,13 +26,12 @@ PLAIN: Final = ("identity", "principal")
 _TURN: Final = "turned"
 FITTED: Final = ("separable", "normal", _TURN)
 
-#: A turn shows what it is worth in nets of at least so many points.
-_TURNED: Final = 64
-
-#: A family is fitted again when the pool is this many times as large, and given up after so many
-#: failures.
+#: A family is fitted again when the pool is this many times as large: fits to nearly the same
+#: points are nearly the same.
 _GROWN: Final = 3
-_FAILURES: Final = {"separable": 2, "normal": 2, _TURN: 4}
+
+#: A family is given up after so many failures: its points would be lost.
+_FAILURES: Final = 2
 
 #: A fit rests on so many effective points, or f is tempered. With 30, fits lose one of two unequal
 #: peaks more often (peaks in 2 to 8 dimensions); 60 to 240 are alike.
@@ -69,22 +67,16 @@ class Challengers:
         ready = [
             family
             for family in self.families
-            if self._failures[family] < _FAILURES[family]
+            if self._failures[family] < _FAILURES
             and self.pool.size >= _GROWN * self._fitted.get(family, 0)
             and (family != _TURN or self.pool.size >= POINTS_EACH * self._dimension)
         ]
         return sorted(ready, key=lambda family: self._fitted.get(family, 0))
 
-    def allows(self, family: str, size: int, leader: int, runners: Sequence[Runner]) -> bool:
-        """Tell whether the first stages of all challengers cost at most half of the leader's n.
-
-        A turn has an allowance of its own: it must not use up what the other fits need.
-        """
-        turn = family == _TURN
-        tried = [r.first for r in runners if r.family in self.families]
-        turns = [r.first for r in runners if r.family == _TURN]
-        spent = sum(turns) if turn else sum(tried) - sum(turns)
-        return 2 * (spent + size) <= leader and (not turn or size >= _TURNED)
+    def allows(self, size: int, leader: int, runners: Sequence[Runner]) -> bool:
+        """Tell whether the first stages of all challengers cost at most half of the leader's n."""
+        spent = sum(runner.first for runner in runners if runner.family in self.families)
+        return 2 * (spent + size) <= leader
 
     def judged(self, family: str, stays: bool) -> None:
         """Note whether the last challenger of a family stayed in the race."""
@@ -99,8 +91,7 @@ class Challengers:
             return None
         change = self.fit(family, standing, runners)
         if change is None or not self._promises(change, standing, runners):
-            if family != "separable":  # its fit depends on more
-                self._refused[family] = asked
+            self._refused[family] = asked
             return None
         return change
 
@@ -114,8 +105,6 @@ class Challengers:
         size = tempered(_size_of(at.f), at.weight, _FIT_POINTS)
         if family == "normal":
             return fit_normal_mixture(at.normal, size, at.weight)
-        if (rotation := _best_rotation(standing)) is not None:
-            return fit_separable(ndtr(at.normal @ rotation), size, at.weight, rotation)
         return fit_separable(at.cube, size, at.weight)
 
     def opened(self, family: str) -> None:
@@ -139,18 +128,6 @@ class Challengers:
             for one in (change, standing.leader.change)
         )
         return bool((mine < theirs).any())
-
-
-def _best_rotation(standing: Standing) -> Floats | None:
-    """Return the rotation with a smaller variance than the plain axes; None if these are best."""
-    plain = [
-        (runner, model)
-        for runner, model in zip(standing.runners, standing.models, strict=True)
-        if isinstance(runner.change, Identity | Rotated) and not runner.closed
-    ]
-    n = max(runner.n for runner, _ in plain)
-    best = min(plain, key=lambda pair: (pair[1].at(n), isinstance(pair[0].change, Identity)))[0]
-    return best.change.rotation if isinstance(best.change, Rotated) else None
 
 
 def _size_of(values: Floats) -> Floats:

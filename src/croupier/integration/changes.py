@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
@@ -31,10 +31,6 @@ class Change(Protocol):
     def more(self) -> int:
         """How many coordinates it needs beside those of the cube."""
 
-    @property
-    def endless(self) -> bool:
-        """Whether its axes are turned normal ones, which have no ends: see `outer_cells`."""
-
     def move(self, points: Floats) -> Moved:
         """Return where uniform points (n, d + more) go."""
 
@@ -51,7 +47,6 @@ class Identity:
     """The points as they are."""
 
     more = 0
-    endless = False
 
     def move(self, points: Floats) -> Moved:
         """Return the points."""
@@ -81,7 +76,6 @@ class Rotated(_Arrays):
     """Normal points, rotated: the first coordinates get the largest principal components."""
 
     rotation: Floats
-    endless = True
 
     def move(self, points: Floats) -> Moved:
         """Return the rotated points."""
@@ -97,17 +91,11 @@ class Separable(_Arrays):
     """A density that is a product of continuous functions, linear between `edges` (d, B+1).
 
     `density` (d, B+1) has the values at the edges. Steps would cost a smooth integrand its fast
-    convergence. With a `rotation`, the density is that of the rotated normal points.
+    convergence.
     """
 
     edges: Floats
     density: Floats
-    rotation: Floats | None = None
-
-    @property
-    def endless(self) -> bool:
-        """Whether the axes are those of a rotation."""
-        return self.rotation is not None
 
     def move(self, points: Floats) -> Moved:
         """Return the points of this density, and 1/density.
@@ -127,14 +115,11 @@ class Separable(_Arrays):
             t = np.clip(t, 0.0, 1.0)
             u[:, j] = edges[at] + t * widths[at]
             jac *= below[-1] / (r + rise * t)
-        u = np.clip(u, *INSIDE)
-        if self.rotation is None:
-            return Moved(u, None, jac)
-        return Moved(None, ndtri(u) @ self.rotation.T, jac)
+        return Moved(np.clip(u, *INSIDE), None, jac)
 
     def density_at(self, at: Moved) -> Floats:
         """Return the product of the densities of the axes."""
-        u = at.cube if self.rotation is None else np.asarray(ndtr(at.normal @ self.rotation))
+        u = at.cube
         found = np.ones(len(u))
         for j, (edges, density) in enumerate(zip(self.edges, self.density, strict=True)):
             total = (np.diff(edges) * (density[1:] + density[:-1]) / 2).sum()
@@ -153,7 +138,6 @@ class NormalMixture(_Arrays):
     mean: Floats
     root: Floats
     more = 1
-    endless = False  # its parts are picked by a coordinate, so no f becomes one of a single axis
 
     def move(self, points: Floats) -> Moved:
         """Return the points of the mixture, and phi/q."""

@@ -17,11 +17,8 @@ __all__ = ["fit_normal_mixture", "fit_separable", "tempered"]
 _POINTS_PER_BIN: Final = 32
 _BINS: Final = (8, 128)
 
+#: How often VEGAS places the edges anew; each pass comes nearer to bins of equal contributions.
 _PASSES: Final = 6
-_DAMPING: Final = 0.8
-
-#: A fitted normal is wider than the points by this factor of the variance.
-_WIDER: Final = 1.1
 
 
 def tempered(size: Floats, jac: Floats, effective: float) -> Floats:
@@ -56,9 +53,7 @@ def tempered(size: Floats, jac: Floats, effective: float) -> Floats:
     return found
 
 
-def fit_separable(
-    u: Floats, size: Floats, jac: Floats, rotation: Floats | None = None
-) -> Separable | None:
+def fit_separable(u: Floats, size: Floats, jac: Floats) -> Separable | None:
     """Return the separable density of VEGAS for points u (n, d) with |g| = `size`.
 
     In every pass each axis gets bins of equal contributions to the integral of g^2/density,
@@ -89,7 +84,7 @@ def fit_separable(
             edges[j, 1:-1] = np.interp(shares[1:-1] * total[-1], total, edges[j])
         edges = _increasing(edges)
     uniform = min(0.1, 0.5 / d)
-    return Separable(edges, (1 - uniform) * _at_edges(edges) + uniform, rotation)
+    return Separable(edges, (1 - uniform) * _at_edges(edges) + uniform)
 
 
 def _at_edges(edges: Floats) -> Floats:
@@ -103,12 +98,12 @@ def _at_edges(edges: Floats) -> Floats:
 
 
 def _damped(h: Floats) -> Floats:
-    """Smooth a histogram twice by (1, 6, 1)/8, and damp it: ((h - 1)/log h)^0.8."""
+    """Smooth a histogram twice by (1, 6, 1)/8, and damp it: (h - 1)/log h."""
     for _ in range(2):
         padded = np.concatenate((h[:1], h, h[-1:]))
         h = (padded[:-2] + 6 * h + padded[2:]) / 8
     h = np.clip(h / h.sum(), 1e-30, 1 - 1e-12)
-    return np.asarray(((h - 1) / np.log(h)) ** _DAMPING)
+    return np.asarray((h - 1) / np.log(h))
 
 
 def _increasing(edges: Floats) -> Floats:
@@ -126,7 +121,4 @@ def fit_normal_mixture(z: Floats, size: Floats, jac: Floats) -> NormalMixture | 
     None means that too few points have a weight.
     """
     found = fit_normal(z, size * jac)
-    if found is None:
-        return None
-    wide = found.widened(_WIDER)
-    return NormalMixture(wide.means[0], wide.roots[0])
+    return None if found is None else NormalMixture(found.means[0], found.roots[0])

@@ -4,6 +4,9 @@ A few means say little about their own spread. But the first half of a net is a 
 quarter. The differences between halves, quarters and so on, down to 64 parts, show how fast the
 variance falls with the number of points, and this is extrapolated to the whole net. What was known
 before the last doubling is extrapolated too.
+
+Nets are doubled one after the other, because a run that looks only when all nets are doubled stops
+up to two times too late. In between, the estimate is a weighted mean of nets of two sizes.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ from croupier.data.draws import Floats
 
 __all__ = [
     "BLOCKS",
-    "USUAL",
     "NetError",
     "averaged",
     "block_size",
     "differences",
+    "fallen",
     "least_of_smooth",
     "net_error",
+    "net_weights",
+    "uneven_error",
 ]
 
 #: A net is kept as at most this many blocks of equal size, in the order of its points. If the net
@@ -32,23 +37,14 @@ BLOCKS: Final = 64
 _FEWER: Final = 16
 _SMALLEST: Final = 4
 
-#: Differences of halves, quarters and so on are used, down to 64 parts.
-_LEVELS: Final = 6
-
 #: The exponent a of the variance n^-a is shrunk to this one, by so much information.
 USUAL: Final = 1.5
 _INFORMATION: Final = 8.0
 _SLOWEST_RATE, _FASTEST_RATE = 1.0, 3.0
 
-#: The rate of large blocks is compared with that of small ones if each has so many levels. It
-#: counts alone if it is lower by so many standard errors.
-_BENDS: Final = 3
-_DOUBT: Final = 1.0
-
-#: The extrapolated variance counts like this many degrees of freedom if so many levels are known.
-#: Its own noise allows for more; the rate may change.
+#: The extrapolated variance counts like this many degrees of freedom. Its own noise allows for
+#: more; the rate may change.
 _WORTH: Final = 6.0
-_ENOUGH: Final = 4
 
 #: The weight of what the variance before the last doubling says.
 _BEFORE: Final = 0.4
@@ -77,23 +73,23 @@ def block_size(stop: int) -> int:
     return max(whole // BLOCKS, min(whole // _FEWER, _SMALLEST), 1)
 
 
-def net_error(blocks: Floats, size: int, usual: float = USUAL) -> NetError:
+def net_error(blocks: Floats, size: int) -> NetError:
     """Return the error of the mean from the sums (R, B, m) of blocks with `size` points each.
 
     With V(n) the variance of one net, D_l = V(n/2^l) - V(n/2^(l-1)) is the mean square of half the
     difference between neighbours of size n/2^l, without bias. If V falls like n^-a, then
     D_l = V(n) (2^a - 1) 2^(a(l-1)): a comes from the slope of log D_l, and each level gives V(n).
     This is averaged, level l with the weight 2^-l, and with the variance of the R means. a is
-    shrunk to the `usual` one.
+    shrunk to the usual one, 1.5.
     """
     R, B = blocks.shape[:2]
     means = blocks.sum(axis=1) / (B * size)
     away = means - means.mean(axis=0)
     found = differences(blocks / size)
     L = len(found)
-    worth = _WORTH * min(L / _ENOUGH, 1.0)
+    worth = _WORTH if L else 0.0
     df = R - 1 + worth
-    rate = _rate(found, usual) if L else np.full(blocks.shape[2], usual)
+    rate = _rate(found) if L else np.full(blocks.shape[2], USUAL)
     shares = worth / df * _falling(L)
     parts = [away / np.sqrt(df)]
     for level, (share, each) in enumerate(zip(shares, found, strict=True)):
@@ -148,20 +144,17 @@ def _falling(levels: int) -> Floats:
     return np.asarray(weights / max(weights.sum(), 0.5))
 
 
-def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
+def differences(blocks: Floats) -> list[Floats]:
     """Return half the differences between neighbours: halves first, then quarters and so on.
 
     `blocks` (R, B, m) are means of blocks. There are none if B is no power of two.
 
-    >>> [len(each) for each in differences(np.zeros((4, 16, 1)), 3)]
-    [4, 8, 16]
+    >>> [len(each) for each in differences(np.zeros((4, 16, 1)))]
+    [4, 8, 16, 32]
     """
-    R, B, m = blocks.shape
+    B, m = blocks.shape[1:]
     if B & (B - 1):
         return []  # the last stage of a budget was no doubling
-    if 2**levels < B:
-        B = 2**levels
-        blocks = blocks.reshape(R, B, -1, m).mean(axis=2)
     found = []
     while B > 1:
         B //= 2
@@ -171,31 +164,66 @@ def differences(blocks: Floats, levels: int = _LEVELS) -> list[Floats]:
     return found[::-1]
 
 
-def _rate(differences: list[Floats], usual: float) -> Floats:
+def _rate(differences: list[Floats]) -> Floats:
     """Return the exponent a from the slope of log D_l, shrunk to the usual one, from 1 to 3.
 
-    log D_l has the variance 2/count, so the weights are count/2. The many differences of small
-    blocks decide. But f may have a part whose error falls fast and one whose error falls slowly,
-    and small blocks show only the first. So if the slope of the large blocks is lower by a standard
-    error, it counts alone.
+    log D_l has the variance 2/count, so the weights are count/2.
     """
-    D = np.array([np.square(each).mean(axis=0) for each in differences])
-    y = np.log(np.maximum(D, 1e-300))
+    y = np.log(np.maximum([np.square(each).mean(axis=0) for each in differences], 1e-300))
     w = np.array([len(each) / 2 for each in differences])
-    a, known = _slope(y, w)
-    coarse = len(w) // 2
-    if coarse >= _BENDS:
-        top, of_top = _slope(y[:coarse], w[:coarse])
-        rest, of_rest = _slope(y[coarse:], w[coarse:])
-        slower = rest - top > _DOUBT * np.sqrt(1 / of_top + 1 / of_rest)
-        a, known = np.where(slower, top, a), np.where(slower, of_top, known)
-    a = (known * a + _INFORMATION * usual) / (known + _INFORMATION)
+    x = np.log(2) * np.arange(len(w))
+    away = x - w @ x / w.sum()
+    known = w @ np.square(away)
+    a = ((w * away) @ y + _INFORMATION * USUAL) / (known + _INFORMATION)
     return np.asarray(np.clip(a, _SLOWEST_RATE, _FASTEST_RATE))
 
 
-def _slope(y: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Return the weighted slope of y (L, m) by the log of the size, and its information."""
-    x = np.log(2) * np.arange(len(w))
-    away = x - w @ x / w.sum()
-    known = np.asarray(w @ np.square(away))
-    return (w * away) @ y / np.maximum(known, 1e-300), known
+def net_weights(points: Floats) -> Floats:
+    """Return the weights of nets of different sizes: the usual precision n^1.5, with the sum 1.
+
+    They do not depend on the values, so the weighted mean has no bias.
+
+    >>> net_weights(np.array([32, 16, 16, 16])).round(3).tolist()
+    [0.485, 0.172, 0.172, 0.172]
+    """
+    weights = points**USUAL
+    return np.asarray(weights / weights.sum())
+
+
+def fallen(ahead: int, nets: int, rate: Floats) -> Floats:
+    """Return the variance of the weighted mean when `ahead` nets are doubled, relative to before.
+
+    With w_r the weight of a net, and V n^-a the variance of one with n points, it is
+    R sum_r w_r^2 (n_r/n)^-a.
+
+    >>> [fallen(ahead, 4, np.array([1.5])).round(2).tolist() for ahead in (0, 1, 2, 4)]
+    [[1.0], [0.69], [0.52], [0.35]]
+    """
+    points = np.where(np.arange(nets) < ahead, 2.0, 1.0)
+    return np.asarray(nets * (np.square(net_weights(points)) @ points[:, None] ** -rate))
+
+
+def uneven_error(blocks: Floats, size: int, ahead: int, before: NetError) -> NetError:
+    """Return the error of the weighted mean when the first `ahead` of R nets are doubled.
+
+    `blocks` (R, B, m) are the sums of blocks with `size` points each; nets that are not ahead have
+    only the first half of them. `before` is the error when no net was doubled. The latest points of
+    every net, its second half if it is ahead, are R nets as large as those before. They have an
+    error of their own. The larger of the two counts, so a look in between needs both of them to be
+    small: a run that looks more often must not stop more often by chance.
+
+    >>> blocks = np.random.default_rng(7).normal(size=(4, 16, 1))
+    >>> before = net_error(blocks[:, :8], 1)
+    >>> [bool(uneven_error(blocks, 1, k, before).variance < before.variance) for k in (1, 3)]
+    [True, True]
+    """
+    R, half = len(blocks), blocks.shape[1] // 2
+    latest = np.where((np.arange(R) < ahead)[:, None, None], blocks[:, half:], blocks[:, :half])
+    error = net_error(latest, size)
+    larger = np.maximum(before.variance, error.variance)
+    variance = larger * fallen(ahead, R, before.rate)
+    known = before.variance > 0
+    longer = np.sqrt(np.divide(variance, before.variance, out=np.ones_like(variance), where=known))
+    return before._replace(
+        variance=variance, covariance=before.covariance * np.multiply.outer(longer, longer)
+    )

@@ -8,19 +8,18 @@ such weights: Cornuet, Marin, Mira and Robert, Scandinavian Journal of Statistic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.integration.hidden_tails import Seen
 from croupier.integration.net_arm import Segment
 from croupier.integration.runner import Runner
 from croupier.spaces.base import Moved
 
-__all__ = ["Evaluated", "Pool"]
+__all__ = ["Evaluated", "Pool", "Seen", "hidden", "outlying"]
 
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -28,6 +27,12 @@ Ints: TypeAlias = NDArray[np.int64]
 #: count: no fit needs them.
 _POINTS: Final = 2**15
 _NUMBERS: Final = 2**22
+
+#: Values that stand far out count so much, however few they are.
+_OUTLYING: Final = 0.5
+
+#: A value stands far out if it is farther from the ends than this part of their distance.
+_FAR: Final = 0.5
 
 
 class Evaluated(NamedTuple):
@@ -46,6 +51,17 @@ class Evaluated(NamedTuple):
     def moved(self) -> Moved:
         """The points with their weights."""
         return Moved(self.cube, self.normal, self.weight)
+
+
+class Seen(NamedTuple):
+    """Values (n, m) of f/p at points with the density p, and q/p, with q the leader's density.
+
+    Points where f is 0 may be left out; `points` counts all.
+    """
+
+    values: Floats
+    relative: Floats
+    points: int
 
 
 class Pool:
@@ -100,29 +116,58 @@ class Pool:
 
         Points and densities take longer to make than a fit, so they are kept.
         """
-        cubes, normals, values, whose = [], [], [], []
+        parts = [[part] for part in self._parts] or [[], [], [], []]
         for segment, at, weighted in self._fresh:
             moved = segment.change.move(segment.points(self._dimension)[at])
-            cubes.append(moved.cube)
-            normals.append(moved.normal)
-            values.append(weighted if moved.jac is None else weighted / moved.jac[:, None])
-            whose.append(np.full(len(at), float(segment.runner)))
-        self._fresh = []
-        known = len(self._parts[3]) if self._parts else 0
-        if cubes:
-            lists = (cubes, normals, values, whose)
-            old = [[part] for part in self._parts] or [[], [], [], []]
-            self._parts = [np.concatenate([*a, *b]) for a, b in zip(old, lists, strict=True)]
+            f = weighted if moved.jac is None else weighted / moved.jac[:, None]
+            of = moved.cube, moved.normal, f, np.full(len(at), float(segment.runner))
+            for part, new in zip(parts, of, strict=True):
+                part.append(new)
+        if self._fresh:
+            self._fresh, self._parts = [], [np.concatenate(part) for part in parts]
         for k, runner in enumerate(runners):
-            have = known if k < len(self._densities) else 0
-            if have == len(self._parts[3]):
-                continue
-            fresh = Moved(self._parts[0][have:], self._parts[1][have:], None)
-            more = runner.change.density_at(fresh)
-            if have:
-                self._densities[k] = np.concatenate([self._densities[k], more])
-            elif k < len(self._densities):
-                self._densities[k] = more
-            else:
-                self._densities.append(more)
+            if k == len(self._densities):
+                self._densities.append(np.empty(0))
+            have = len(self._densities[k])
+            if have < len(self._parts[3]):
+                fresh = Moved(self._parts[0][have:], self._parts[1][have:], None)
+                more = runner.change.density_at(fresh)
+                self._densities[k] = np.concatenate((self._densities[k], more))
         return self._parts
+
+
+def hidden(ends: Floats, parts: Iterable[Seen]) -> Floats:
+    """Return the part of the integral above and below all values of the leader, per component.
+
+    The values of the leader are f/q, and all of them lie between `ends` (2, m). What they have not
+    seen is the integral of max(f - high q, 0) + max(low q - f, 0). The points of the others, with
+    density p, give the mean of this divided by p. It counts minus its standard error, so that
+    a single point does not decide, unless it stands far out: see `outlying`.
+    """
+    found = outlying(ends, parts := list(parts))
+    for part in parts:
+        beyond = _beyond(ends, part)
+        sure = beyond.sum(axis=0) - np.sqrt(np.square(beyond).sum(axis=0))
+        found = np.maximum(found, sure / part.points)
+    return found
+
+
+def outlying(ends: Floats, parts: Iterable[Seen]) -> Floats:
+    """Return half of the part of the integral that lies far beyond all values of the leader.
+
+    A value f/q is far beyond if its distance from the ends is more than half of theirs. A
+    single such point of another family is a peak that the leader has missed, or a heavy tail. Its
+    share of the integral is known to about its own size, so half of it counts.
+    """
+    found = np.zeros(ends.shape[1])
+    for part in parts:
+        beyond = _beyond(ends, part)
+        far = beyond > _FAR * (ends[1] - ends[0]) * part.relative[:, None]
+        found = np.maximum(found, _OUTLYING * (beyond * far).sum(axis=0) / part.points)
+    return found
+
+
+def _beyond(ends: Floats, part: Seen) -> Floats:
+    """Return how far each value lies beyond the ends, times q/p."""
+    low, high = ends[:, None, :] * part.relative[:, None]
+    return np.asarray(np.maximum(part.values - high, 0.0) + np.maximum(low - part.values, 0.0))

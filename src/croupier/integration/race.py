@@ -19,13 +19,15 @@ from croupier.errors import PlanError
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval, StudentNets
 from croupier.integration.challengers import PLAIN, Challengers
-from croupier.integration.hidden_tails import hidden
 from croupier.integration.net_arm import Segment
-from croupier.integration.race_estimate import nothing_known, pooled_of
-from croupier.integration.race_facts import race_facts, race_rows
-from croupier.integration.race_forecast import may_end, needed, work_left
-from croupier.integration.race_stages import LARGEST, divided, power_below
-from croupier.integration.race_warnings import race_warnings
+from croupier.integration.pool import hidden
+from croupier.integration.race_result import (
+    nothing_known,
+    pooled_of,
+    race_facts,
+    race_rows,
+    race_warnings,
+)
 from croupier.integration.runner import NETS_EACH, Runner
 from croupier.integration.standing import Standing, kept, late_runner, next_runner, standing_of
 from croupier.results.result import Result
@@ -33,7 +35,7 @@ from croupier.results.rows import ArmRows
 from croupier.seeds import POLICY, stream
 from croupier.tables.rounds import Answer, Piece, Rounds, extra_of
 
-__all__ = ["FIRST_POINTS", "Race"]
+__all__ = ["FIRST_POINTS", "Race", "divided", "power_below"]
 
 #: The points of each net in its first stage. A tolerance does not stop the run before.
 FIRST_POINTS: Final = 16
@@ -46,6 +48,17 @@ LEAST_PLAIN_POINTS: Final = 64
 #: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
 _SMALLEST_STAGE: Final = 1 / 8
 
+#: The largest number of evaluations in one batch; a batch is one call of the integrand.
+LARGEST: Final = 8192
+
+#: Parts of a net are not divided among workers below this size.
+_LEAST_PART: Final = 256
+
+#: Nets of so many points are doubled one by one. Smaller ones are if the variance that is wanted
+#: is at least the predicted one of the doubled nets divided by this: each batch takes time.
+_ALONE: Final = 128
+_NEAR: Final = 2.0
+
 
 class Stage(NamedTuple):
     """The points start, ..., stop - 1 of all nets of a runner.
@@ -57,6 +70,15 @@ class Stage(NamedTuple):
     start: int
     stop: int
     alone: bool = False
+
+
+class Part(NamedTuple):
+    """The points from `start` on, so many of each of some `nets`, from the net `net` on."""
+
+    net: int
+    nets: int
+    start: int
+    points: int
 
 
 class Race(Rounds):
@@ -108,24 +130,23 @@ class Race(Rounds):
             yield Stage(challenger, 0, size)
         rng = stream(self.plan.seed, POLICY, self.tickets.asked)
         for runner in (next_runner(standing, self._needed(), rng), leader):
-            yield _doubled(runner, alone=may_end(runner, self._needed()))
+            yield _doubled(runner, alone=_may_end(runner, self._needed()))
         more = min(power_below(min(each, leader.n)), leader.n & -leader.n)
         if more >= max(_SMALLEST_STAGE * leader.n, 1):
             yield Stage(leader, leader.n, leader.n + more)
 
     def _needed(self) -> float:
         """Return the leader's half-width relative to the wanted one; infinite if none is wanted."""
-        return needed(self.estimate(self.seen()), self.aim)
+        seen = self.estimate(self.seen())
+        return self.aim.ratio(seen.half_width, seen)
 
     def _challenger(self, standing: Standing, size: int) -> Runner | None:
         """Open a challenger that is due and that the leader's points allow."""
         leader = standing.leader
         if leader.constant.all():
             return None  # a constant needs no challenger
-        if work_left(leader, self._needed()) < size * NETS_EACH:
-            return None  # it would cost more than what is left to do
         for family in self._challengers.due():
-            if not self._challengers.allows(family, size, leader.n, self.runners):
+            if not self._challengers.allows(size, leader.n, self.runners):
                 continue
             change = self._challengers.challenge(family, standing, self.runners)
             if change is not None:
@@ -272,3 +293,41 @@ class Race(Rounds):
 
 def _doubled(runner: Runner, *, alone: bool = False) -> Stage:
     return Stage(runner, runner.n, 2 * power_below(runner.n), alone)
+
+
+def _may_end(runner: Runner, ratio: float) -> bool:
+    """Tell whether a look after each net is worth it while the nets of a runner are doubled."""
+    falls = 2 ** float(runner.error.rate.min())
+    return runner.n >= _ALONE or ratio**2 <= _NEAR * falls
+
+
+def divided(start: int, stop: int, batches: int) -> list[Part]:
+    """Divide the points start, ..., stop - 1 of all nets: whole nets, or parts of one net.
+
+    There are as many parts as batches can be out at once, if they are not too small.
+
+    >>> divided(0, 16, 1)
+    [Part(net=0, nets=4, start=0, points=16)]
+    >>> len(divided(0, 16, 4)), len(divided(0, 2**14, 1))
+    (4, 8)
+    """
+    count, nets = stop - start, NETS_EACH
+    while nets > 1 and (nets * batches > NETS_EACH or nets * count > LARGEST):
+        nets //= 2
+    part = min(count, LARGEST)
+    while part > _LEAST_PART and (NETS_EACH // nets) * (count // part) < batches:
+        part //= 2
+    return [
+        Part(net, nets, first, part)
+        for net in range(0, NETS_EACH, nets)
+        for first in range(start, stop, part)
+    ]
+
+
+def power_below(number: float) -> int:
+    """Return the largest power of two that is not larger; 0 below 1.
+
+    >>> power_below(0.5), power_below(1), power_below(100.0)
+    (0, 1, 64)
+    """
+    return 1 << (int(number).bit_length() - 1) if number >= 1 else 0

@@ -21,8 +21,9 @@ from croupier.integration.net_errors import (
     averaged,
     block_size,
     net_error,
+    net_weights,
+    uneven_error,
 )
-from croupier.integration.uneven_nets import net_weights, uneven_error
 
 __all__ = ["NETS_EACH", "Model", "Runner"]
 
@@ -94,17 +95,14 @@ class Runner:
         (extra,) = outcome.extra["arm"]
         first, nets = extra["net"], extra["nets"]
         sums, count = np.asarray(extra["sums"]), outcome.size // nets
-        block = count // sums.shape[1]
         if self._blocks is None:
             m = sums.shape[2]
             self._blocks, self._absolute = np.zeros((NETS_EACH, BLOCKS, m)), np.zeros(m)
             self._squares = np.zeros(m)
-        while self._size < max(block_size(extra["stage"][1]), block):
+        while self._size < block_size(extra["stage"][1]):
             self._blocks[:, : BLOCKS // 2] = self._blocks[:, ::2] + self._blocks[:, 1::2]
             self._blocks[:, BLOCKS // 2 :] = 0.0
             self._size *= 2
-        if (parts := min(self._size, count) // block) > 1:
-            sums = sums.reshape(nets, -1, parts, sums.shape[2]).sum(axis=2)
         at = extra["start"] // self._size
         self._blocks[first : first + nets, at : at + sums.shape[1]] += sums
         self._known[first : first + nets] += count
@@ -164,7 +162,6 @@ class Runner:
 
     def _least(self) -> Floats:
         """Return the least standard error of the mean, where the nets say too little."""
-        assert self._blocks is not None
         return least_error(
             Evaluated(
                 nets=NETS_EACH,
@@ -177,8 +174,6 @@ class Runner:
                 excess=self._excess,
                 constant=self.constant,
                 jump=self._jump[1],
-                blocks=self._blocks[:, : self.n // self._size] / self._size,
-                endless=self.change.endless,
             )
         )
 

@@ -111,12 +111,9 @@ def next_runner(standing: Standing, needed: float, rng: np.random.Generator) -> 
 
     `needed` is the leader's error divided by the wanted one, infinite without a tolerance. The
     work is max(points, points ((m/tau^2)^(1/a) - 1)), with m the variance, drawn once from its
-    posterior, m df/chi2 with df degrees of freedom. If the others disagree with the
-    leader, the most precise of them is played: then it agrees, or takes the lead.
+    posterior, m df/chi2 with df degrees of freedom.
     """
     at = standing.runners.index(standing.leader)
-    if standing.doubt > 1 and (rivals := _rivals(standing)):
-        return min(rivals, key=lambda pair: pair[0])[1]
     target = standing.score[at] / min(max(needed, 1.0), _FARTHEST) ** 2
     best, least = standing.leader, np.inf
     for runner, model in zip(standing.runners, standing.models, strict=True):
@@ -144,15 +141,6 @@ def late_runner(standing: Standing, plain: Sequence[str]) -> Runner | None:
         if runner.family in plain and small:
             return runner
     return None
-
-
-def _rivals(standing: Standing) -> list[tuple[float, Runner]]:
-    """Return the runners beside the leader that can be trusted, each after its score."""
-    return [
-        (score, runner)
-        for score, runner in zip(standing.score, standing.runners, strict=True)
-        if runner is not standing.leader and not runner.closed and runner.effective >= TRUSTED
-    ]
 
 
 def kept(challenger: Runner, before: Standing) -> bool:

@@ -23,7 +23,6 @@ from croupier.policies.bounded import Tightest as Tightest
 from croupier.policies.given_shares import GivenShares as GivenShares
 from croupier.policies.heavy import RobustUCB as RobustUCB
 from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
-from croupier.policies.hierarchical import HierarchicalOptimistic as HierarchicalOptimistic
 from croupier.policies.smooth import SmoothThompson as SmoothThompson
 from croupier.policies.stratified import MCUCB as MCUCB
 from croupier.policies.stratified import Proportional as Proportional

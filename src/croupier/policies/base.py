@@ -190,6 +190,8 @@ def price_of(plan: Plan, ledger: Ledger) -> Floats:
     Where costs are measured times, a call costs more per draw the fewer draws it makes, and a price
     that is not known yet is the least that it can be; see `call_prices`.
     """
+    if not ledger.measured:
+        return ledger.price
     return ledger.price_in(0.0 if plan.batch == "one" else plan.largest_share * ledger.spent)
 
 

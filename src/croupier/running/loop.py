@@ -193,10 +193,10 @@ def _seconds_would_pay(result: Result, inside: Mapping[str, float]) -> list[str]
     less than a second is short enough.
     """
     plan, kind = result.plan, kind_of(result.plan.table)
-    rows = [row for row in result.arms if row.draws >= FEW and inside[row.name]]
     if plan.unit != "draws" or kind.own_arms or not kind.shared_mean or sum(inside.values()) < 1:
         return []
-    if not result.plan.audit or np.ndim(result.value) or len(rows) < 2:
+    rows = [row for row in result.arms if row.draws >= FEW and inside[row.name]]
+    if not plan.audit or np.ndim(result.value) or len(rows) < 2:
         return []
     loss = {row.name: inside[row.name] / row.draws * float(row.variance) for row in rows}
     most = max(rows, key=lambda row: row.draws).name

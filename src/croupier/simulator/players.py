@@ -40,10 +40,6 @@ PLAYED: Final = (
 )  # fmt: skip
 
 
-#: With so many arms, Thompson sampling passes over those that are far behind.
-_MANY: Final = 4
-
-
 class KernelCall(NamedTuple):
     """Some runs of one policy: their keys, the recorded times, and where results go."""
 
@@ -281,7 +277,6 @@ def _own_index(problem: Problem, name: str, score: Callable[..., Any]) -> Kernel
 def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
     from croupier.simulator.kernels import play_thompson
     from croupier.simulator.skip_ahead_thompson import play_thompson_ahead
-    from croupier.simulator.skip_thompson_arms import play_thompson_arms
 
     rules, laws = _rules(problem, policy.terms()), _laws(problem)
     prior = np.array([policy.alpha, policy.beta])
@@ -298,14 +293,6 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
             play_thompson_ahead(prior, mean_losses, call.keys, call.times, call.pulls)
 
         return play_ahead
-    alike = bool((rules.factor == 1).all())
-    if skip and len(problem) >= _MANY and paid_by_draw and alike and prior.min() >= 1:
-        many = _with_arms(play_thompson_arms, problem)
-
-        def play_arms(call: KernelCall) -> None:
-            many(prior, rules, laws, *call)
-
-        return play_arms
     kernel = _with_arms(play_thompson, problem)
     nothing = np.zeros((0, len(problem) + 1))
 

@@ -68,17 +68,20 @@ class Aim:
         wanted one needs r^2 - 1 times what it has spent. It is at least a small share.
         """
         half = seen.half_width if seen.logs is None else seen.logs[2]
-        ratio = self._ratio(half, seen)
+        ratio = self.ratio(half, seen)
         return max(ratio**2 - 1, LEAST_STEP) if ratio > 1 else _UNKNOWN
 
     def expected_end(self, seen: Estimate, draws: float, spent: float) -> ExpectedEnd:
         """Return what is known about the end of a run that has made this many draws."""
         error = seen.stderr if seen.logs is None else seen.logs[1]
         buys = min(self.draws, draws * self.cost / spent if spent > 0 else math.inf)
-        return ExpectedEnd(self._ratio(error, seen) if self.given else math.inf, buys)
+        return ExpectedEnd(self.ratio(error, seen) if self.given else math.inf, buys)
 
-    def _ratio(self, error: Floats, seen: Estimate) -> float:
-        """Return the largest error of the bound components, relative to the wanted half-width."""
+    def ratio(self, error: Floats, seen: Estimate) -> float:
+        """Return the largest error of the bound components, relative to the wanted half-width.
+
+        It is infinite if no tolerance is given.
+        """
         wanted = np.broadcast_to(self.wanted(seen.value, log=seen.logs is not None), error.shape)
         ratio = np.divide(error, wanted, out=np.full(error.shape, np.inf), where=wanted > 0)
         return float(self.bound(np.where(np.isnan(ratio), np.inf, ratio)).max())

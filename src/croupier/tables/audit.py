@@ -52,13 +52,15 @@ def audited(plan: Plan, ledger: Ledger, pending: Floats) -> Play | None:
     """
     if not plan.audit or len(ledger) < 2 or ledger.fewest < max(plan.first, 2):
         return None
+    if not ledger.is_led:
+        return None
     leader = ledger.leader
     price = price_of(plan, ledger)
     out = pending * price
     spent = ledger.spent + float(out.sum())
     others = ledger.preferred + out
     room = plan.audit * spent - float(others.sum() - others[leader])
-    if room <= 0 or not ledger.is_led:
+    if room <= 0:
         return None
     s2 = ledger.variance
     variance = s2 @ objective_weights(plan, ledger, s2)

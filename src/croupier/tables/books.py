@@ -139,5 +139,7 @@ class Books:
 
 def failed_in(outcome: Outcome) -> int:
     """Return how many calls of the user's function failed in a batch."""
-    extras = outcome.extra.get("arm", ())
+    extras = outcome.extra.get("arm")
+    if not extras:
+        return 0
     return sum(each.get("failed", 0) for each in extras if isinstance(each, dict))

@@ -38,8 +38,10 @@ def size_of(plan: Plan, ledger: Ledger, arm: int, decisions: int = 1, growth: fl
     if plan.batch == "one" or ledger.count[arm] == 0:
         return plan.opening
     afford = min(decisions * plan.share * ledger.spent, growth * float(ledger.cost[arm]))
-    telling = ledger.telling_call(arm, plan.largest_share * ledger.spent)
-    return max(1, int(ledger.bought(arm, afford)), telling)
+    size = max(1, int(ledger.bought(arm, afford)))
+    if not ledger.measured:
+        return size
+    return max(size, ledger.telling_call(arm, plan.largest_share * ledger.spent))
 
 
 def affordable(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.views import formats
-from croupier.views.summary import Batches, Summary, components
+from croupier.views.summary import Batches, Summary, components, shown_arms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,7 +249,7 @@ def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None
     """Draw a bar per arm, the best on top; logarithmic if they differ by a factor above 30."""
     known = [
         (arm["efficiency"], arm["name"])
-        for arm in summary["arms"]
+        for arm in shown_arms(summary)
         if arm["efficiency"] is not None and math.isfinite(arm["efficiency"])
     ]
     known.sort(key=lambda pair: -pair[0])
@@ -289,7 +289,7 @@ def _efficiencies(axes: Axes, summary: Summary, colours: dict[str, str]) -> None
     axes.set_ylim(max(len(shown), 5) - 0.5, -0.6)
     axes.set_title("What each arm is worth")
     axes.set_xlabel("precision per cost, relative to the best arm")
-    left_out = len(summary["arms"]) - len(shown)
+    left_out = len(shown_arms(summary)) - len(shown)
     if left_out:
         more = f"and {formats.count(left_out, 'more arm')}" if shown else "no arm has varied"
         axes.text(1.0, 0.02, more, ha="right", fontsize=8, color=FAINT, transform=axes.transAxes)

@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ArmSummary", "Batches", "RowWords", "Summary", "components", "example"]
+__all__ = ["ArmSummary", "Batches", "RowWords", "Summary", "components", "example", "shown_arms"]
 
 
 class ArmSummary(TypedDict):
@@ -111,6 +111,16 @@ def components(value: object) -> list[float]:
     ([1.5], [1.0, 2.0])
     """
     return [float(x) for x in np.atleast_1d(np.asarray(value, dtype=float))]
+
+
+def shown_arms(summary: Summary) -> list[ArmSummary]:
+    """Return the arms that say something about the answer: those that their kind of table shows.
+
+    >>> [arm["name"] for arm in shown_arms(example())]
+    ['naive', 'tilted']
+    """
+    only = summary.get("shown")
+    return [arm for arm in summary["arms"] if only is None or arm["name"] in only]
 
 
 def example() -> Summary:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from croupier.views import formats
-from croupier.views.summary import ArmSummary, Summary, components
+from croupier.views.summary import ArmSummary, Summary, components, shown_arms
 
 __all__ = ["Column", "Content", "agreements", "content", "fit", "fit_all", "line", "unnoticed"]
 
@@ -274,9 +274,8 @@ def _components(summary: Summary, most: int) -> list[Column]:
 
 def _arms(summary: Summary, vector: bool) -> tuple[list[Column], list[float]]:
     """Return the arms, largest share of the cost first, and the sum of the arms left out."""
-    only = summary.get("shown")
-    arms = [arm for arm in summary["arms"] if only is None or arm["name"] in only]
-    ranked = sorted(arms, key=lambda arm: -arm["share"])  # equal shares stay in order
+    # Equal shares stay in order.
+    ranked = sorted(shown_arms(summary), key=lambda arm: -arm["share"])
     shown, rest = ranked[:MOST_ARMS], ranked[MOST_ARMS:]
     shares = [arm["share"] for arm in shown]
     names = [formats.shorten(arm["name"], 60) for arm in shown]

@@ -173,8 +173,8 @@ def test_other_names_of_the_budget_are_known() -> None:
 @pytest.mark.parametrize(
     ("f", "over", "message"),
     [
-        ([np.ones(3), np.exp], (0, 1), "for several integrals, return np.column_stack"),
-        ([np.sin, np.cos], (0, 1), "for several integrals, return np.column_stack"),
+        ([np.ones(3), np.exp], (0, 1), "for several, give one that returns np.column_stack"),
+        ([np.sin, np.cos], (0, 1), "for several, give one that returns np.column_stack"),
         ((0, 1), np.sin, r"the function comes first, over= second"),
     ],
 )

@@ -13,7 +13,7 @@ import os, signal, sys
 import numpy as np
 from scipy.stats import qmc
 from croupier.arms.randomised_nets import _digits
-from croupier.integration.nets import net_points
+from croupier.integration.net_arm import net_points
 
 calls = {"nets": lambda: net_points(7, 0, 0, 3, 0, 8), "arm": lambda: _digits(3, 3)}
 load = np.load

@@ -11,7 +11,8 @@ import pytest
 
 import croupier as cr
 from croupier.importance import Family, Normal
-from croupier.importance.mixture_draws import fitted, tuned_names
+from croupier.importance.mixture_answer import fitted
+from croupier.importance.mixture_run import tuned_names
 from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")

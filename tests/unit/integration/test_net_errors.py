@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-import croupier as cr
-from croupier.integration import net_arm
 from croupier.integration.net_errors import (
     BLOCKS,
     NetError,
@@ -53,46 +49,12 @@ def test_a_net_has_64_blocks_or_blocks_of_four_points_or_16_blocks() -> None:
     assert count == [16, 16, 16, 32, 64, 64, 64]
 
 
-def test_differences_of_fewer_levels_are_the_first_ones() -> None:
+def test_differences_are_those_of_halves_quarters_and_so_on() -> None:
     blocks = np.random.default_rng(7).normal(size=(4, 64, 2))
-    every, four = differences(blocks), differences(blocks, 4)
+    every = differences(blocks)
     assert [len(each) for each in every] == [4, 8, 16, 32, 64, 128]
-    for one, other in zip(four, every, strict=False):
-        assert one == pytest.approx(other)
     halves = blocks.reshape(4, 2, 32, 2).mean(axis=2)
     assert every[0] == pytest.approx((halves[:, 0] - halves[:, 1]) / 2)
-
-
-def test_a_store_with_16_blocks_for_each_net_goes_on(tmp_path: Path) -> None:
-    """Versions before kept the sums of larger blocks."""
-
-    def f(x: Any) -> Any:
-        return np.maximum(x.sum(axis=1) - 3, 0)
-
-    def run(draws: int, **options: Any) -> cr.Result:
-        settings = {"rng": 7, "progress": False, "store": tmp_path / "run.db", **options}
-        return cr.integrate(f, [(0, 1)] * 4, draws=draws, **settings)
-
-    def sixteen(stop: int) -> int:
-        return max(1 << (stop - 1).bit_length(), 16) // 16
-
-    with patch.object(net_arm, "block_size", sixteen):
-        before = run(2000)
-    assert cr.open_run(tmp_path / "run.db").result().value == before.value
-    after = run(10**6, rtol=1e-2)
-    assert after.stopped == "tolerance"
-    assert after.draws > before.draws
-    assert abs(after.value * 120 - 1) < 0.015
-
-
-def test_a_slow_part_below_a_fast_one_decides_the_rate() -> None:
-    """Large blocks fall like 1/n and small ones like n^-3, and the whole net is a large block."""
-    rng = np.random.default_rng(21)
-    found = [
-        net_error(nets(rng, BLOCKS, 1.0) + 0.1 * nets(rng, BLOCKS, 3.0), 1) for _ in range(200)
-    ]
-    assert np.median([one.rate[0] for one in found]) < 2
-    assert 4 * np.mean([one.variance[0] for one in found]) > 0.7  # the true one is 1.01
 
 
 def test_one_rate_is_kept() -> None:

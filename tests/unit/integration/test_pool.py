@@ -17,8 +17,7 @@ from croupier.integration.changes import Identity, NormalMixture
 from croupier.integration.fits import fit_normal_mixture, tempered
 from croupier.integration.net_arm import NetArm, Segment
 from croupier.integration.pool import Pool
-from croupier.integration.race_estimate import pooled_of
-from croupier.integration.race_warnings import race_warnings
+from croupier.integration.race_result import pooled_of, race_warnings
 from croupier.integration.runner import Runner
 from croupier.integration.standing import standing_of
 from croupier.spaces.axes import Axes, Bounds

@@ -12,10 +12,9 @@ from scipy.special import ndtri
 
 import croupier as cr
 from croupier.integration.changes import NormalMixture, Separable
-from croupier.integration.net_errors import net_error
-from croupier.integration.nets import net_points
+from croupier.integration.net_arm import net_points
+from croupier.integration.net_errors import fallen, net_error, net_weights, uneven_error
 from croupier.integration.point_variances import point_variances
-from croupier.integration.uneven_nets import fallen, net_weights, uneven_error
 from croupier.spaces.base import Moved
 
 CUBE = [(0, 1)] * 5

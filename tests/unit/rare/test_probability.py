@@ -218,6 +218,7 @@ def test_a_yes_or_no_function_has_no_levels_and_is_found_all_the_same() -> None:
     ("g", "over", "said"),
     [
         (3, 2, "g must be a function"),
+        ({"a": lambda x: x[:, 0], "b": lambda x: x[:, 1]}, 2, "give one that returns np.column"),
         (lambda x: x[:, 5], 2, "the points have 2 coordinates"),
         (lambda x: np.zeros((len(x), 2, 2)), 2, r"returned an array of shape \(3, 2, 2\)"),
         (lambda x: "red", 2, "returned values of type <U3: return real numbers"),
@@ -399,6 +400,8 @@ def test_a_printed_result_shows_index_modes_and_calls_and_no_row_of_the_search(
     rows = [line.split()[0] for line in result.summary().splitlines() if line.strip()]
     assert "estimate" in rows
     assert "search" not in rows
+    *_, efficiencies = result.plot().axes
+    assert [label.get_text() for label in efficiencies.get_yticklabels()] == ["estimate"]
 
 
 def apart(x: Any) -> Any:

@@ -63,7 +63,7 @@ def test_a_kind_is_played_by_its_name(arms: dict[str, Any]) -> None:
     settings = {
         "proportions": "learned", "tune": 0, "spread": True, "rounds": "pooled", "normalised": True,
     }  # fmt: skip
-    from croupier.importance.mixture_draws import Proposed
+    from croupier.importance.proposal_arms import Proposed
 
     named = [cr.Arm(Proposed(family, k, n, None), name=n) for k, n in enumerate(family.names)]
     result = cr.play("mixture", named, draws=4000, settings=settings, rng=7, progress=False)

@@ -1,20 +1,25 @@
-"""The arm of a proposal in an ordinary run; `mixture_draws` has the arm in a mixture."""
+"""The arms of a proposal: in an ordinary run, and in a mixture."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from croupier.data.draws import Draws
 from croupier.errors import ArmError
+from croupier.importance.points import Normal
 from croupier.importance.side_observations import SHOWN
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
 
-__all__ = ["ProposalArm"]
+__all__ = ["ProposalArm", "Proposed"]
+
+#: The largest logarithm of the value of a draw. The value is used only in the row of its proposal.
+_LARGEST_LOG: Final = 690.0
 
 
 @dataclass(frozen=True)
@@ -54,3 +59,30 @@ class ProposalArm:
         if self.log:
             return Draws(log_values=values, costs=self.cost, extra=extra)
         return Draws(values, self.cost, extra)
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """The arm of a proposal: the values f p/q for the ledger, the points for the table.
+
+    The table sends a state with every batch: the round, and the normal distribution of a fitted
+    proposal.
+    """
+
+    family: Family
+    proposal: int
+    name: str
+    cost: float | None
+
+    def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
+        """Return the values of `size` points; `extra` has the points."""
+        if "mean" in state:
+            normal = Normal(state["mean"], state["root"])
+            points = self.family.points(rng, size, normal, self.name)
+            log_own = normal.logpdf(points.statistic)
+        else:
+            points = self.family.points(rng, size, self.proposal)
+            log_own = points.log_q[:, self.proposal]
+        log_value = np.where(points.sign == 0, -np.inf, points.log_size - log_own)
+        values = points.sign * np.exp(np.minimum(log_value, _LARGEST_LOG))
+        return Draws(values, self.cost, {**state, **points._asdict()})
