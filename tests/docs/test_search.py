@@ -27,6 +27,9 @@ WANTED = {
     "how to run on Dask": "scale.html",
     "what a warning means": "warnings.html",
     "arms disagree": "warnings.html",
+    "quantile": "howto/shortfall.html",
+    "Bayes factor": "howto/compare-models.html",
+    "rare event": "rare.html",
 }
 
 pytestmark = [

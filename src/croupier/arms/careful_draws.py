@@ -53,16 +53,19 @@ class Careful:
 
     def _tried(self, rng: np.random.Generator, size: int) -> Any:
         before = rng.bit_generator.state
-        for attempt in range(self.retries + 1):
+        for left in reversed(range(self.retries + 1)):
             try:
-                return self.draw(rng, size)
+                returned = self.draw(rng, size)
             except CroupierError:
                 raise
             except Exception:
-                if attempt == self.retries and self.bounds is None:
+                if not left and self.bounds is None:
                     raise
-                if attempt < self.retries:
-                    rng.bit_generator.state = before
+            else:
+                if not left or not _has_nan(returned):
+                    return returned
+            if left:
+                rng.bit_generator.state = before
         return np.full(size, np.nan)
 
     def _joined(self, draws: Sequence[Any]) -> Any:
@@ -76,6 +79,16 @@ class Careful:
             np.concatenate([np.ravel(each) for each in paid]) if len(paid) == len(draws) else None,
             {"failed": failed} if failed else None,
         )
+
+
+def _has_nan(returned: Any) -> bool:
+    """Tell whether a draw is NaN; what is no array of numbers is refused later, by name."""
+    if isinstance(returned, Draws):
+        returned = returned.values if returned.log_values is None else returned.log_values
+    try:
+        return bool(np.isnan(np.asarray(returned, float)).any())
+    except (TypeError, ValueError):
+        return False
 
 
 def careful_arms(

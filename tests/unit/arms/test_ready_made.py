@@ -48,6 +48,20 @@ def test_arms_take_bounds_distributions_and_vectors() -> None:
         assert near(pair[:, 1], E - 1)
 
 
+def test_a_known_inner_mean_takes_the_variance_that_it_integrates() -> None:
+    """P(X + Y > 3) for normal X and Y, with Y integrated by hand; a pair has P(X + Y > 2), too."""
+    known = ndtr(-3 / math.sqrt(2))
+    both, _ = drawn(arms.plain(lambda x: 1.0 * (x.sum(axis=1) > 3), [stats.norm()] * 2))
+    inner, costs = drawn(arms.conditional(lambda x: ndtr(x[:, 0] - 3), stats.norm()))
+    assert near(both, known)
+    assert near(inner, known)
+    assert inner.var() < both.var() / 3
+    assert set(costs.tolist()) == {1.0}
+    pair, _ = drawn(arms.conditional(lambda x: ndtr(x - [2, 3]), stats.norm()), 4000)
+    assert pair.shape == (4000, 2)
+    assert near(pair[:, 1], known)
+
+
 def test_a_large_net_is_far_better_than_a_small_one() -> None:
     small, large = (arms.randomised_net(exp, [(0, 1)] * 2, m=m) for m in (3, 7))
     ratio = drawn(small, 300)[0].var() / drawn(large, 300)[0].var()

@@ -104,6 +104,23 @@ def test_calls_are_repeated_at_every_door() -> None:
     assert repeated.value == plain.value
 
 
+def test_a_draw_that_is_nan_is_repeated_with_its_random_numbers() -> None:
+    calls = {"n": 0}
+
+    def sometimes(rng: np.random.Generator, size: int) -> Any:
+        calls["n"] += 1
+        values = rng.random(size)
+        values[0] = np.nan if calls["n"] % 3 == 0 else values[0]
+        return cr.Draws(values, costs=2.0)
+
+    plain = cr.estimate({"a": lambda rng, n: cr.Draws(rng.random(n), costs=2.0)}, draws=300, rng=7)
+    repeated = cr.estimate({"a": sometimes}, draws=300, rng=7, retries=1)
+    assert repeated.value == plain.value
+    calls["n"] = 0
+    with pytest.raises(cr.ArmError, match="returned nan"):
+        cr.estimate({"a": sometimes}, draws=300, rng=7)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [

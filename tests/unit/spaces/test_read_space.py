@@ -139,10 +139,9 @@ def test_a_distribution_without_an_inverse_has_a_sample_and_a_density() -> None:
 def test_changes_of_variables_integrate_to_the_same_number() -> None:
     edges = np.array([[0.0, 0.2, 1.0], [0.0, 0.7, 1.0]])
     density = np.array([[3.0, 1.0, 0.5], [0.6, 0.7, 2.0]])  # not normalised
-    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     mixture = NormalMixture(np.array([0.5, -1.0]), np.array([[0.5, 0.0], [0.2, 0.8]]))
     rng = np.random.default_rng(7)
-    for change in (Separable(edges, density), Separable(edges, density, turn), mixture):
+    for change in (Separable(edges, density), mixture):
         u = stats.qmc.Sobol(2 + change.more, rng=rng).random(2**15) + 1e-10
         moved = change.move(u)
         assert moved.jac is not None
