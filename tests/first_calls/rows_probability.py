@@ -128,3 +128,73 @@ def splitting_of_a_queue(rng):
 def a_program_as_limit_state(rng):
     program = cr.Program(["awk", "{print 2 - $1}"], timeout=60)
     return cr.probability(program, 2, draws=1_000, rng=rng)
+
+
+@row(stats.norm.sf(3), warns=EITHER)
+def ten_calls(rng):
+    return cr.probability(linear(3), 2, draws=10, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.3, stopped="tolerance")
+def seconds_and_a_tolerance(rng):
+    return cr.probability(linear(3), 2, seconds=20, rtol=0.3, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.1)
+def two_workers(rng):
+    return cr.probability(linear(3), 2, draws=5_000, workers=2, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.1, holds=lambda result: result.draws == 6_000)
+def a_store_that_is_used_twice(rng):
+    for draws in (4_000, 6_000):
+        result = cr.probability(linear(3), 2, draws=draws, store="run.db", rng=rng)
+    return result
+
+
+@row(stats.norm.sf(4), within=0.2)
+def beta_four_in_thirty_dimensions(rng):
+    return cr.probability(linear(4), 30, draws=20_000, rng=rng)
+
+
+@row(stats.norm.sf(6), within=0.15, stopped="tolerance")
+def beta_six(rng):
+    return cr.probability(linear(6), 2, draws=20_000, rtol=0.1, rng=rng)
+
+
+@row(0.3, within=0.05)
+def an_event_that_is_not_rare(rng):
+    return cr.probability(lambda x: x[:, 0] - stats.norm.ppf(0.3), 2, draws=5_000, rng=rng)
+
+
+@row(1.0, warns="is its sign right")
+def the_wrong_sign(rng):
+    return cr.probability(lambda x: x[:, 0] - 9, 2, draws=2_000, rng=rng)
+
+
+PASSAGE = 0.009269  # of 2 000 000 plain draws, to 0.7 %
+THREE = stats.norm.sf([2, 2.5, 3])
+ANY, ALL = 1 - np.prod(1 - THREE), np.prod(THREE)
+
+
+@row([*THREE, ANY, ALL], stopped="tolerance", holds=lambda result: result.draws < 10_000)
+def three_limit_states_and_a_tolerance(rng):
+    return cr.probability(lambda x: np.array([2, 2.5, 3]) - x, 3, draws=100_000, rtol=0.1, rng=rng)
+
+
+def no_longer_than_that_of_plain_draws(result):
+    low, high = result.interval
+    return high - low <= 2 * 1.96 * (result.value / result.draws) ** 0.5
+
+
+@row(PASSAGE, warns=EITHER, holds=no_longer_than_that_of_plain_draws)
+def a_first_passage_in_a_hundred_dimensions(rng):
+    return cr.probability(
+        lambda x: 2.55 - np.cumsum(x, axis=1).max(axis=1) / 10, 100, draws=10_000, rng=rng
+    )
+
+
+@row(stats.norm.sf((5 - 4.2) / np.hypot(0.1, 0.2)), within=0.15, stopped="tolerance")
+def a_lognormal_load_and_strength(rng):
+    over = [stats.lognorm(0.1, scale=np.exp(5)), stats.lognorm(0.2, scale=np.exp(4.2))]
+    return cr.probability(lambda x: x[:, 0] - x[:, 1], over, draws=20_000, rtol=0.1, rng=rng)
