@@ -309,3 +309,13 @@ def four_tails_at_once(rng):
         return (x[:, None] > np.arange(4)) * weight[:, None]
 
     return cr.estimate([nominal, spread], draws=40_000, rng=rng)
+
+
+@row(np.e - 1, best="cells", warns=EITHER)
+def ready_made_arms_with_names_of_ones_own(rng):
+    arms = {
+        "crude": cr.arms.plain(np.exp, (0, 1)),
+        "pairs": cr.arms.antithetic(np.exp, (0, 1)),
+        "cells": cr.arms.stratified(np.exp, (0, 1)),
+    }
+    return cr.estimate(arms, draws=100_000, rng=rng)

@@ -113,15 +113,40 @@ def one_point_at_a_time(rng):
     return cr.probability(lambda x: 3.5 - x[0], over=2, draws=4_000, rng=rng)
 
 
-@row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), within=0.2, warns=EITHER)
-def splitting_of_a_queue(rng):
-    queue = cr.splitting(
+def queue(target):
+    return cr.splitting(
         lambda rng, waiting: waiting + np.where(rng.random(len(waiting)) < 0.3, 1, -1),
         start=lambda rng, n: np.ones(n),
         level=lambda waiting: np.where(waiting == 0, -np.inf, waiting),
-        target=12,
+        target=target,
     )
-    return cr.estimate([queue], cost=1_000_000, rng=rng)
+
+
+@row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), within=0.2, warns=EITHER)
+def splitting_of_a_queue(rng):
+    return cr.estimate([queue(12)], cost=1_000_000, rng=rng)
+
+
+@row((7 / 3 - 1) / ((7 / 3) ** 6 - 1), best="split", within=0.2)
+def splitting_beside_plain_paths(rng):
+    def plain(rng, size):
+        waiting, steps = np.ones(size), np.zeros(size)
+        while (going := (waiting > 0) & (waiting < 6)).any():
+            waiting[going] += np.where(rng.random(going.sum()) < 0.3, 1, -1)
+            steps += going
+        return cr.Draws(waiting == 6, costs=steps)
+
+    return cr.estimate({"plain": plain, "split": queue(6)}, cost=300_000, rng=rng)
+
+
+@row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), within=0.25, stopped="tolerance")
+def splitting_and_a_tolerance(rng):
+    return cr.estimate([queue(12)], cost=5_000_000, rtol=0.2, rng=rng)
+
+
+@row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), warns=EITHER)
+def splitting_and_ten_draws(rng):
+    return cr.estimate([queue(12)], draws=10, rng=rng)
 
 
 @row(stats.norm.sf(2), warns=EITHER)
