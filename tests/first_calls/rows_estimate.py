@@ -1,5 +1,7 @@
 """First calls of `cr.estimate` with a budget in draws or in cost."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 from scipy import stats
 
@@ -266,3 +268,54 @@ def a_call_option_with_the_stock_as_control(rng):
         return call(rng, size)[0]
 
     return cr.estimate([plain, cr.arms.controlled(call, 1.0)], draws=200_000, rng=rng)
+
+
+@row(1.0, best="cheap", stopped="tolerance", within=0.02)
+def a_cost_and_a_tolerance(rng):
+    def cheap(rng, size):
+        return cr.Draws(rng.normal(1.0, 0.5, size), costs=1)
+
+    def expensive(rng, size):
+        return cr.Draws(rng.normal(1.0, 0.4, size), costs=20)
+
+    return cr.estimate([cheap, expensive], cost=100_000, rtol=0.02, rng=rng)
+
+
+@row(1.0, warns=EITHER, holds=lambda result: result.arms["expensive"].draws <= 5)
+def a_small_cost_and_an_expensive_arm(rng):
+    def cheap(rng, size):
+        return cr.Draws(rng.normal(1.0, 1.0, size), costs=1)
+
+    def expensive(rng, size):
+        return cr.Draws(rng.normal(1.0, 0.5, size), costs=20)
+
+    return cr.estimate([cheap, expensive], cost=100, rng=rng)
+
+
+@row(TAIL, best="shifted")
+def threads(rng):
+    with ThreadPoolExecutor(2) as pool:
+        return cr.estimate([naive, scaled, shifted], draws=200_000, executor=pool, rng=rng)
+
+
+@row(stats.norm.sf(np.arange(4)), best="spread", warns=EITHER)
+def four_tails_at_once(rng):
+    def nominal(rng, size):
+        return rng.standard_normal(size)[:, None] > np.arange(4)
+
+    def spread(rng, size):
+        x = rng.normal(1.5, 1.3, size)
+        weight = stats.norm.pdf(x) / stats.norm.pdf(x, 1.5, 1.3)
+        return (x[:, None] > np.arange(4)) * weight[:, None]
+
+    return cr.estimate([nominal, spread], draws=40_000, rng=rng)
+
+
+@row(np.e - 1, best="cells", warns=EITHER)
+def ready_made_arms_with_names_of_ones_own(rng):
+    arms = {
+        "crude": cr.arms.plain(np.exp, (0, 1)),
+        "pairs": cr.arms.antithetic(np.exp, (0, 1)),
+        "cells": cr.arms.stratified(np.exp, (0, 1)),
+    }
+    return cr.estimate(arms, draws=100_000, rng=rng)

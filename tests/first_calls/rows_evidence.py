@@ -56,3 +56,42 @@ def a_likelihood_in_place_of_its_log(rng):
     return cr.evidence(
         lambda x: stats.binom.pmf(7, 10, x[:, 0]), stats.uniform(0, 1), draws=5000, rng=rng
     )
+
+
+@row(conjugate(1), warns=EITHER)
+def two_hundred_draws(rng):
+    return cr.evidence(normal_likelihood, stats.norm(0, 1), draws=200, rng=rng)
+
+
+@row(conjugate(2))
+def two_workers(rng):
+    return cr.evidence(normal_likelihood, [stats.norm(0, 1)] * 2, draws=5000, workers=2, rng=rng)
+
+
+@row(conjugate(2), holds=lambda result: result.draws == 10_000)
+def a_store_that_is_used_twice(rng):
+    for draws in (5000, 10_000):
+        result = cr.evidence(
+            normal_likelihood, [stats.norm(0, 1)] * 2, draws=draws, store="run.db", rng=rng
+        )
+    return result
+
+
+@row(conjugate(30), within=0.1)
+def thirty_dimensions(rng):
+    return cr.evidence(normal_likelihood, [stats.norm(0, 1)] * 30, draws=30_000, rng=rng)
+
+
+@row(conjugate(2), within=0.05)
+def one_point_at_a_time(rng):
+    return cr.evidence(
+        lambda x: stats.norm.logpdf(1.0, x, 0.5).sum(), [stats.norm(0, 1)] * 2, draws=3000, rng=rng
+    )
+
+
+@row(6 * np.log(0.02 * np.sqrt(2 * np.pi)), within=0.05)
+def a_narrow_peak_in_a_cube(rng):
+    return cr.evidence(
+        lambda x: -((x - 0.3) ** 2).sum(axis=1) / 0.0008, [stats.uniform(0, 1)] * 6, draws=30_000,
+        rng=rng,
+    )  # fmt: skip

@@ -135,3 +135,68 @@ def two_hundred_points(rng):
 @row(0.25, warns=EITHER)
 def a_program_as_integrand(rng):
     return cr.integrate(cr.Program(["awk", "{print $1 * $2}"]), [(0, 1)] * 2, draws=2_000, rng=rng)
+
+
+@row(0.25, warns=EITHER)
+def ten_points(rng):
+    return cr.integrate(lambda x: x[:, 0] * x[:, 1], [(0, 1)] * 2, draws=10, rng=rng)
+
+
+@row(0.25, warns=EITHER)
+def fifty_points(rng):
+    return cr.integrate(lambda x: x[:, 0] * x[:, 1], [(0, 1)] * 2, draws=50, rng=rng)
+
+
+@row(np.sin(1.0) ** 2, within=1e-3)
+def two_workers(rng):
+    return cr.integrate(
+        lambda x: np.cos(x).prod(axis=1), [(0, 1)] * 2, draws=10_000, workers=2, rng=rng
+    )
+
+
+@row(np.sin(1.0) ** 2, within=1e-3)
+def four_batches_at_once(rng):
+    return cr.integrate(
+        lambda x: np.cos(x).prod(axis=1), [(0, 1)] * 2, draws=10_000, width=4, rng=rng
+    )
+
+
+@row(np.sin(1.0) ** 2, within=1e-3, holds=lambda result: result.draws == 20_000)
+def a_store_that_is_used_twice(rng):
+    for draws in (10_000, 20_000):
+        result = cr.integrate(
+            lambda x: np.cos(x).prod(axis=1), [(0, 1)] * 2, draws=draws, store="run.db", rng=rng
+        )
+    return result
+
+
+@row(np.sin(1.0) ** 2, within=1e-4, stopped="tolerance")
+def seconds_and_a_tolerance(rng):
+    return cr.integrate(
+        lambda x: np.cos(x).prod(axis=1), [(0, 1)] * 2, seconds=10, rtol=1e-4, rng=rng
+    )
+
+
+@row((np.e - 1) ** 2, within=1e-7, stopped="tolerance")
+def eight_digits(rng):
+    return cr.integrate(
+        lambda x: np.exp(x.sum(axis=1)), [(0, 1)] * 2, draws=1_000_000, rtol=1e-7, rng=rng
+    )
+
+
+@row(1.0, warns=EITHER)
+def a_product_of_heavy_tails(rng):
+    return cr.integrate(lambda x: np.abs(x).prod(axis=1), [stats.t(4)] * 4, draws=20_000, rng=rng)
+
+
+@row(1 / 120, within=0.02)
+def the_volume_of_a_simplex(rng):
+    return cr.integrate(lambda x: x.sum(axis=1) < 1, [(0, 1)] * 5, draws=50_000, rng=rng)
+
+
+@row(np.exp(0.3 - 0.1 + 0.09 / 2), within=0.01)
+def a_correlated_normal(rng):
+    over = stats.multivariate_normal([1, 0.5], [[1, 0.5], [0.5, 1.5]])
+    return cr.integrate(
+        lambda x: np.exp(0.3 * x[:, 0] - 0.2 * x[:, 1]), over, draws=10_000, rng=rng
+    )

@@ -87,6 +87,31 @@ def strata_that_grow(rng):
     )
 
 
+def thirds():
+    edges = np.array([0.0, 0.5, 0.8, 1.0])
+    return {f"{low:g}": slice_of(low, high) for low, high in itertools.pairwise(edges)}
+
+
+@row(np.exp(0.5), within=0.01)
+def three_strata_and_a_second(rng):
+    return cr.stratify(thirds(), [0.5, 0.3, 0.2], seconds=1, rng=rng)
+
+
+@row(np.exp(0.5), within=0.01, stopped="tolerance")
+def three_strata_and_a_tolerance(rng):
+    return cr.stratify(thirds(), [0.5, 0.3, 0.2], draws=1_000_000, rtol=0.01, rng=rng)
+
+
+@row(np.exp(0.5), within=0.02)
+def three_strata_and_two_workers(rng):
+    return cr.stratify(thirds(), [0.5, 0.3, 0.2], draws=50_000, workers=2, rng=rng)
+
+
+@row(np.exp(0.5), warns=EITHER)
+def three_strata_in_thirty_draws(rng):
+    return cr.stratify(thirds(), [0.5, 0.3, 0.2], draws=30, rng=rng)
+
+
 @row(stats.norm.sf(3), within=0.1)
 def a_drift_between_0_and_6(rng):
     def tilted(rng, size, drift):
@@ -96,10 +121,84 @@ def a_drift_between_0_and_6(rng):
     return cr.estimate(cr.continuum(tilted, drift=(0.0, 6.0)), draws=10_000, rng=rng)
 
 
+def beyond_four(rng, size, scale):
+    z = rng.normal(0, scale, size)
+    return (z > 4) * scale * np.exp(z**2 / 2 * (1 / scale**2 - 1))
+
+
+@row(
+    stats.norm.sf(4), within=0.5, warns=EITHER,
+    holds=lambda result: not any("depend" in text for text in result.warnings),
+)  # fmt: skip
+def a_scale_with_rare_payoffs(rng):
+    return cr.estimate(cr.continuum(beyond_four, scale=(1.0, 4.0)), draws=10_000, rng=rng)
+
+
+@row(
+    np.exp(0.5), within=0.02, warns=EITHER,
+    holds=lambda result: sum(row.share for row in result.arms if row.name < "scale=0.8") < 0.1,
+)  # fmt: skip
+def a_scale_with_infinite_variances_below_one_half_root(rng):
+    def cosh(rng, size, scale):
+        z = rng.normal(0, scale, size)
+        return np.cosh(z) * scale * np.exp(z**2 / 2 * (1 / scale**2 - 1))
+
+    return cr.estimate(cr.continuum(cosh, scale=(0.3, 3.0)), draws=10_000, rng=rng)
+
+
+def tilted_by(rng, size, drift):
+    z = rng.normal(drift, 1.0, size)
+    return (z > 3) * np.exp(-drift * z + drift**2 / 2)
+
+
+@row(stats.norm.sf(3), within=0.1)
+def a_drift_and_half_a_second(rng):
+    return cr.estimate(cr.continuum(tilted_by, drift=(0.0, 6.0)), seconds=0.5, rng=rng)
+
+
+@row(stats.norm.sf(3), within=0.05, stopped="tolerance")
+def a_drift_and_a_tolerance(rng):
+    return cr.estimate(cr.continuum(tilted_by, drift=(0.0, 6.0)), draws=10**6, rtol=0.05, rng=rng)
+
+
+@row(stats.norm.sf(3), warns=EITHER)
+def a_drift_in_two_hundred_draws(rng):
+    return cr.estimate(cr.continuum(tilted_by, drift=(0.0, 6.0)), draws=200, rng=rng)
+
+
 @row(TAIL, within=0.03)
 def a_family_of_tilted_normals(rng):
     family = Family.tilted(lambda x: x[:, 0] > 1.5, shifts=[0, 1, 2])
     return family.estimate(draws=10_000, rng=rng)
+
+
+def tilted_family():
+    return Family.tilted(lambda x: x[:, 0] > 1.5, shifts=[0, 1, 2])
+
+
+@row(TAIL, within=0.01, stopped="tolerance")
+def a_family_and_a_tolerance(rng):
+    return tilted_family().estimate(draws=1_000_000, rtol=0.01, rng=rng)
+
+
+@row(TAIL, within=0.05)
+def a_family_and_half_a_second(rng):
+    return tilted_family().estimate(seconds=0.5, rng=rng)
+
+
+@row(TAIL, warns=EITHER)
+def a_family_in_fifty_draws(rng):
+    return tilted_family().estimate(draws=50, rng=rng)
+
+
+@row(TAIL, within=0.03)
+def a_family_and_two_workers(rng):
+    return tilted_family().estimate(draws=10_000, workers=2, rng=rng)
+
+
+@row(TAIL, within=0.03)
+def a_family_as_arms(rng):
+    return cr.estimate(tilted_family().arms(), draws=20_000, rng=rng)
 
 
 @row(9.25, within=0.05)
@@ -139,6 +238,29 @@ def a_python_file_on_the_command_line(rng):
     croupier("init")
     said = croupier("run", "arms.py:antithetic", "--draws", 20_000, "--rng", rng, "--json")
     return cr.Result.from_dict(json.loads(said))
+
+
+@row(stats.norm.sf(3), within=0.2)
+def a_limit_state_on_the_command_line(rng):
+    Path("arms.py").write_text("def g(x):\n    return 3 - x[:, 0]\n")
+    Path("rare.toml").write_text(
+        '[probability]\npython = "arms.py:g"\nover = 2\n\n[run]\ndraws = 3000\n'
+    )
+    return cr.Result.from_dict(json.loads(croupier("run", "rare.toml", "--rng", rng, "--json")))
+
+
+@row(np.sin(1.0) ** 2, within=1e-3, holds=lambda result: result.draws == 20_000)
+def an_integral_on_the_command_line_that_is_resumed(rng):
+    Path("arms.py").write_text(
+        "import numpy as np\n\ndef f(x):\n    return np.cos(x).prod(axis=1)\n"
+    )
+    Path("box.toml").write_text(
+        '[integrate]\npython = "arms.py:f"\nover = [[0, 1], [0, 1]]\n\n[run]\nseed = 1\n'
+    )
+    croupier("run", "box.toml", "--draws", 10_000, "--rng", rng, "--store", "run.db")
+    croupier("resume", "run.db", "box.toml", "--draws", 20_000)
+    croupier("export", "run.db", "--json", "run.json")
+    return cr.Result.from_dict(json.loads(Path("run.json").read_text()))
 
 
 ROOT = Path(__file__).parents[2]

@@ -175,9 +175,7 @@ def _named(name: Any, arm: Any) -> Arm:
     if not isinstance(name, str):
         raise PlanError(f"the name of an arm must be a string, got {name!r}")
     if isinstance(arm, Arm):
-        if arm.name not in (None, name):
-            raise PlanError(f"the arm under {name!r} calls itself {arm.name!r}: use one name")
-        return replace(arm, name=name)
+        return replace(arm, name=name)  # a key goes before the arm's own name, as in a file
     version = getattr(arm, "version", None)
     return Arm(arm, name=name, version=version if isinstance(version, str) else None)
 

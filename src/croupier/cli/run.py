@@ -114,7 +114,8 @@ def resume(
         options = opt.without_replaced(problem.options, _unfinished(stored.status))
         if draws is seconds is cost is None:
             _check_unit(source, options, stored.plan.unit)
-        problem = replace(problem, options={**options, **_planned(stored.plan)})
+        planned = _planned(stored.plan, of_arms=problem.section.of_arms)
+        problem = replace(problem, options={**options, **planned})
         play_and_print(source, problem, given, as_json=as_json, quiet=quiet)
 
 
@@ -135,10 +136,12 @@ def _check_unit(source: str, options: Mapping[str, Any], unit: str) -> None:
         )
 
 
-def _planned(plan: Any) -> dict[str, Any]:
+def _planned(plan: Any, *, of_arms: bool) -> dict[str, Any]:
     """Return the options of a run that its plan has already decided."""
-    names = ("confidence", "log", "batch", "keep_values", "clock", "objective", "width", "seed")
-    planned = {name: getattr(plan, name) for name in names}
+    planned = {name: getattr(plan, name) for name in ("confidence", "clock", "width", "seed")}
+    if not of_arms:
+        return planned
+    planned |= {name: getattr(plan, name) for name in ("log", "batch", "keep_values", "objective")}
     planned["names"] = plan.components
     planned["policy"] = dict(plan.policy)
     if plan.table == "independent":

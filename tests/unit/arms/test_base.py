@@ -57,9 +57,9 @@ def one_of(rng: np.random.Generator, size: int) -> np.ndarray:
     return np.ones(size)
 
 
-def test_an_arm_that_is_called_otherwise_than_its_key_is_refused() -> None:
-    with pytest.raises(cr.PlanError, match=r"under 'x' calls itself 'y': use one name"):
-        as_arms({"x": cr.Arm(naive, name="y")})
+def test_the_key_of_an_arm_is_its_name() -> None:
+    arms = as_arms({"x": cr.Arm(naive, name="y"), "pairs": cr.arms.antithetic(np.exp, (0, 1))})
+    assert [arm.name for arm in arms] == ["x", "pairs"]
 
 
 def test_two_arms_of_one_name_are_refused() -> None:

@@ -42,6 +42,7 @@ class Section:
         arms: Returns the arms of the section by name, from the contents and the folder, if the
             problem has arms that share one mean. ``croupier compare`` and ``ask`` need it.
         options: Names of options in ``[run]`` that only this section knows.
+        of_arms: Whether its run is one of arms, which has a policy and other options about arms.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Section:
     play: Callable[[Any, Path, Mapping[str, Any]], Result]
     arms: Callable[[Any, Path], Mapping[str, Any]] | None = None
     options: tuple[str, ...] = ()
+    of_arms: bool = False
 
 
 #: The sections by their titles: the module of each, with a `SECTION`.

@@ -111,5 +111,9 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
 
 
 SECTION = Section(
-    "arms", "Python functions and programs that estimate one quantity", _play, arms=arms_of
+    "arms",
+    "Python functions and programs that estimate one quantity",
+    _play,
+    arms=arms_of,
+    of_arms=True,
 )

@@ -30,4 +30,6 @@ def _play(contents: Any, folder: Path, options: Mapping[str, Any]) -> Result:
     return stratify(arms, weights=list(weights.values()), **options)
 
 
-SECTION = Section("strata", "arms with known weights, whose weighted sum is estimated", _play)
+SECTION = Section(
+    "strata", "arms with known weights, whose weighted sum is estimated", _play, of_arms=True
+)
