@@ -20,15 +20,17 @@ from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
 from croupier.distributions.weights import effective_size_of_logs
 from croupier.searching.peaks import Peak, Values, at_peaks, climb, joined, together
-from croupier.searching.population import Defensive, Population, outlying, parameters
+from croupier.searching.population import Defensive, Population, outlying, parameters, unexplained
 from croupier.seeds import POLICY, stream
 
 __all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relative_variance"]
 
-#: The share of a budget for prior points, for climbs, and for the first climb alone, without which
-#: a smooth posterior in many dimensions has no start. Prior points find what nothing else does.
+#: The share of a budget for prior points, for climbs, for climbs while they still find modes, and
+#: for the first climb alone, without which a smooth posterior in many dimensions has no start.
+#: Prior points find what nothing else does.
 _PRIOR_SHARE: Final = 0.15
 _CLIMB_SHARE: Final = 0.2
+_FINDING_SHARE: Final = 0.35
 _FIRST_CLIMB: Final = 0.5
 
 #: With a tolerance, so many prior points: a larger budget is then only a limit.
@@ -142,6 +144,7 @@ class Search:
         self.epoch: Epoch | None = None
         self.spent = self.climbs = self.climbing = self.steps = self.epochs = 0
         self.prior_points = 0
+        self.still_finding = False
         self._left = self._needed = math.inf
         self._used = 0.0
 
@@ -192,8 +195,10 @@ class Search:
         usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
         price, began, vain = usual / self._budget, self._used, 0
         while vain < _IN_VAIN:
-            left = _CLIMB_SHARE - (self._used - began)
+            share = _CLIMB_SHARE if vain else _FINDING_SHARE
+            left = share - (self._used - began)
             if left < price and (self.climbs or price > 2 * _FIRST_CLIMB):
+                self.still_finding = self.climbs > 1 and not vain
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
@@ -201,10 +206,13 @@ class Search:
             else:
                 score = outlying(points, logs, self.peaks, self.model.bounded)
                 least = _OUTLYING
-            order = np.argsort(np.where(untried, -score, math.inf), kind="stable")[:number]
-            starts = order[(score[order] > least) & untried[order]]
-            if not len(starts):
-                return
+            starts = _highest(np.where(untried, score, -math.inf), least, number)
+            if not len(starts):  # at least once, from what the peaks explain least
+                score = unexplained(points, logs, self.peaks, self.model.bounded)
+                starts = _highest(np.where(untried, score, -math.inf), -math.inf, min(number, 3))
+                vain = _IN_VAIN - 1
+                if not len(starts):
+                    return
             untried[starts] = False
             most = (left if self.climbs else _FIRST_CLIMB) * self._budget / len(starts)
             new = yield from self._climbed(points[starts], heights[starts], most)
@@ -217,7 +225,7 @@ class Search:
         gradient = self.model.gradient
         many = together(
             [
-                climb(start, float(height), most, gradient=gradient)
+                climb(start, float(height), most, gradient=gradient, known=tuple(self.peaks))
                 for start, height in zip(starts, heights, strict=True)
             ]
         )
@@ -316,6 +324,12 @@ class Search:
         if now * self._needed - n < left:  # the tolerance will be reached
             return then * self._needed < _WORTH * (now * self._needed - n)
         return then / left < _WORTH * now / (n + left)
+
+
+def _highest(score: Floats, least: float, most: int) -> Any:
+    """Return the rows of the highest scores above a least one, the highest first."""
+    order = np.argsort(-score, kind="stable")[:most]
+    return order[score[order] > least]
 
 
 def relative_variance(logs: Floats) -> float:

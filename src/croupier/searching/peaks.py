@@ -43,6 +43,9 @@ _WHITENED: Final = 3
 #: Two peaks within this squared distance, in the units of either, are the same.
 _SAME: Final = 2.0
 
+#: A climb that comes to a known peak ends there, unless it is higher than the normal by this much.
+_HIGHER: Final = 1.0
+
 #: A component at a peak is this much wider than the normal, in variance, so that tails are covered.
 _WIDER: Final = 1.2
 _DF: Final = 8.0
@@ -79,6 +82,12 @@ class Peak(NamedTuple):
         log_det = float(np.linalg.slogdet(self.covariance)[1])
         return self.height + 0.5 * (d * math.log(2 * math.pi) + log_det)
 
+    def explains(self, point: Floats, value: float) -> bool:
+        """Tell whether a point is on this peak, and as high as its normal says."""
+        away = point - self.mean
+        squares = float(away @ np.linalg.solve(self.covariance, away))
+        return squares < len(away) + _SAME and value < self.height - 0.5 * squares + _HIGHER
+
     def near(self, other: Peak) -> bool:
         """Tell whether two climbs have ended at the same peak."""
         away = self.mean - other.mean
@@ -88,16 +97,24 @@ class Peak(NamedTuple):
         )
 
 
-#: A climb, and what drives it: yields what is asked, is sent values, returns what it found.
-Climb = Generator[Asked, Values, Peak]
+#: A climb, and what drives it: yields what is asked, is sent values, returns what it found, or None
+#: if that is known.
+Climb = Generator[Asked, Values, Peak | None]
 
 
-def climb(start: Floats, value: float, most: float, *, gradient: bool = False) -> Climb:
+def climb(
+    start: Floats,
+    value: float,
+    most: float,
+    *,
+    gradient: bool = False,
+    known: Sequence[Peak] = (),
+) -> Climb:
     """Climb from a point to a peak with quasi-Newton steps, and fit a normal distribution there.
 
     The inverse Hessian is that of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright 2006,
     equation 6.17). Without gradients, forward differences take d evaluations. A climb ends its
-    steps after `most` evaluations.
+    steps after `most` evaluations, or at a peak that is `known`.
     """
     x, f, spent, cap = start.copy(), value, 0, 1.0
     d = len(x)
@@ -140,6 +157,8 @@ def climb(start: Floats, value: float, most: float, *, gradient: bool = False) -
             break
         step = lengths[best] * proposed
         x, f = x + step, float(values[best])
+        if any(peak.explains(x, f) for peak in known):
+            return None
         if inverse is None:
             cap = max(2 * cap * float(lengths[best]), 1e-8)
     if inverse is None:
@@ -224,9 +243,9 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
     return Peak(x, f, np.asarray(root @ root.T))
 
 
-def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
+def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak | None]]:
     """Drive climbs at once, so that what all of them need next is one batch."""
-    found: dict[int, Peak] = {}
+    found: dict[int, Peak | None] = {}
     wanted = {k: next(each) for k, each in enumerate(climbs)}
     while wanted:
         for slope in (False, True):
@@ -247,10 +266,12 @@ def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
     return [found[k] for k in sorted(found)]
 
 
-def joined(known: list[Peak], new: Sequence[Peak]) -> list[Peak]:
+def joined(known: list[Peak], new: Sequence[Peak | None]) -> list[Peak]:
     """Add peaks that are not known to a list, and return them; a higher twin takes a place."""
     added = []
     for peak in new:
+        if peak is None:
+            continue
         twins = [k for k, other in enumerate(known) if peak.near(other)]
         if not twins:
             known.append(peak)
