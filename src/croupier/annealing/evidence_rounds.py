@@ -198,7 +198,7 @@ class Search:
             share = _CLIMB_SHARE if vain else _FINDING_SHARE
             left = share - (self._used - began)
             if left < price and (self.climbs or price > 2 * _FIRST_CLIMB):
-                self.still_finding = self.climbs > 1 and not vain
+                self.still_finding = len(self.peaks) > 1 and not vain
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:

@@ -163,7 +163,7 @@ def climb(
             cap = max(2 * cap * float(lengths[best]), 1e-8)
     if inverse is None:
         inverse = np.eye(d) * min(1.0, cap**2)
-    return (yield from _normal_at(x, f, inverse, max(most - spent, most / 2)))
+    return (yield from _normal_at(x, f, inverse, max(most - spent, most / 2), gradient))
 
 
 def _differences(
@@ -193,21 +193,23 @@ def _updated(inverse: Floats | None, step: Floats, change: Floats, cap: float) -
     return np.asarray(turn @ inverse @ turn.T + np.outer(step, step) / curved)
 
 
-def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
+def _normal_at(x: Floats, f: float, inverse: Floats, most: float, gradient: bool) -> Climb:
     """Fit a normal distribution with second differences over about one standard deviation.
 
     In the coordinates of the inverse Hessian the true one is nearly the unit matrix, so differences
-    are of the right size in narrow and in wide directions.
+    are of the right size in narrow and in wide directions. With gradients, their differences are
+    the whole Hessian; without, d (d - 1)/2 more points have the mixed ones.
     """
     d = len(x)
     values, vectors = np.linalg.eigh((inverse + inverse.T) / 2)
     root = vectors * np.sqrt(np.clip(values, 1e-18, _LONGEST**2))
     for last in (False, False, True):
-        both = (yield Asked(np.concatenate((x + root.T, x - root.T)))).values
-        up, down = both[:d], both[d:]
-        top = int(both.argmax())
-        if both[top] > f + 2 and not last:  # the climb had not arrived
-            x, f = x + (root.T[top] if top < d else -root.T[top - d]), float(both[top])
+        both = yield _around(x, root, gradient)
+        up, down = both.values[:d], both.values[d:]
+        top = int(both.values.argmax())
+        if both.values[top] > f + 2 and not last:  # the climb had not arrived
+            x = x + (root.T[top] if top < d else -root.T[top - d])
+            f = float(both.values[top])
             continue
         curved = 2 * f - up - down
         curved = np.where(np.isfinite(curved), curved, 100.0)
@@ -218,12 +220,18 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
     i, j = np.triu_indices(d, 1)
     for _ in range(_WHITENED):
         hessian = np.diag(np.clip(curved, 0.1, 10.0))
-        if 0 < len(i) <= most:
+        mixed = np.zeros(len(i))
+        whole = d > 1 and (both.slopes is not None or len(i) <= most)
+        if both.slopes is not None:
+            fall = 0.5 * (both.slopes[d:] - both.slopes[:d]) @ root
+            mixed = 0.5 * (fall + fall.T)[i, j]
+            mixed[~np.isfinite((up + down)[i] + (up + down)[j])] = 0.0  # beyond a bound: no slope
+        elif whole:
             most -= len(i)
             corner = (yield Asked(x + root.T[i] + root.T[j])).values
             with np.errstate(invalid="ignore"):  # beyond a bound, all of them are -inf
                 mixed = up[i] + up[j] - corner - f
-            hessian[i, j] = hessian[j, i] = np.where(np.isfinite(mixed), mixed, 0.0)
+        hessian[i, j] = hessian[j, i] = np.where(np.isfinite(mixed), mixed, 0.0)
         values, vectors = np.linalg.eigh(hessian)
         good = values[0] > 0.2 and values[-1] < 5
         turn = vectors / np.sqrt(np.clip(values, 0.02, 50.0))
@@ -235,12 +243,17 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
             higher = float((yield Asked((x + newton)[None])).values[0])
             if higher > f:
                 x, f = x + newton, higher
-        if good or not 0 < len(i) <= most:
+        if good or not whole or (both.slopes is None and len(i) > most):
             break
-        both = (yield Asked(np.concatenate((x + root.T, x - root.T)))).values
-        up, down = both[:d], both[d:]
+        both = yield _around(x, root, gradient)
+        up, down = both.values[:d], both.values[d:]
         curved = np.where(np.isfinite(up + down), 2 * f - up - down, 100.0)
     return Peak(x, f, np.asarray(root @ root.T))
+
+
+def _around(x: Floats, root: Floats, slope: bool) -> Asked:
+    """Ask for the points one column of the root away from x, on both sides."""
+    return Asked(np.concatenate((x + root.T, x - root.T)), slope)
 
 
 def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak | None]]:
