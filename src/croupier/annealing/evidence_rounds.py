@@ -37,6 +37,10 @@ _FIRST_CLIMB: Final = 0.5
 _ENOUGH_PRIOR: Final = 10_000
 _MOST_PRIOR: Final = 100_000
 _FIRST_PRIOR: Final = 64
+
+#: With draws in place of a prior, half of those points are up to so many times as far away.
+_FARTHEST: Final = 10.0
+
 _GROWTH: Final = 8
 
 #: A climb starts at a prior point that is so many local deviations above the known peaks; two
@@ -139,6 +143,7 @@ class Search:
     def __init__(self, model: Model, seed: int, start: Start | None = None) -> None:
         self.model, self._seed, self._start = model, seed, start
         self.held: Evaluated | None = None
+        self.far: Evaluated | None = None
         self.population = Population(model.dimension)
         self.peaks: list[Peak] = []
         self.epoch: Epoch | None = None
@@ -178,19 +183,25 @@ class Search:
 
     def _look(self) -> Rounds:
         prior, wanted = Defensive(None), float(_FIRST_PRIOR)
+        share = _PRIOR_SHARE if self._start is None else _PRIOR_SHARE / 2
         while self.prior_points < wanted and self._used < 0.5:
             size = min(wanted - self.prior_points, max(_FIRST_PRIOR, _GROWTH * self.prior_points))
             yield from self._drawn("prior", size, prior)
             self.prior_points = len(self.population)
             most = _MOST_PRIOR if math.isinf(self._needed) else _ENOUGH_PRIOR
-            wanted = min(_PRIOR_SHARE * self._budget, most)
+            wanted = min(share * self._budget, most)
+        if self._start is not None:  # no prior says how far away another mode can be
+            rng = stream(self._seed, POLICY, self.spent)
+            far = rng.standard_normal((self.prior_points, self.model.dimension))
+            far *= _FARTHEST ** rng.random((len(far), 1))
+            self.far = yield from self._evaluated(Planned("peaks", len(far), None, far))
 
     # -- climbs
 
     def _climb(self) -> Rounds:
-        seen, d = self.population, self.model.dimension
-        points, logs = seen.points.copy(), seen.log_likelihood.copy()
-        heights = seen.log_prior + logs
+        d = self.model.dimension
+        seen = self.population if self.far is None else self.far
+        points, heights = seen.points, seen.log_prior + seen.log_likelihood
         untried = np.isfinite(heights)
         usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
         price, began, vain = usual / self._budget, self._used, 0
@@ -204,11 +215,11 @@ class Search:
             if not self.peaks:
                 number, score, least = min(number, 3), heights, -math.inf
             else:
-                score = outlying(points, logs, self.peaks, self.model.bounded)
+                score = outlying(points, heights, self.peaks, self.model.bounded)
                 least = _OUTLYING
             starts = _highest(np.where(untried, score, -math.inf), least, number)
             if not len(starts):  # at least once, from what the peaks explain least
-                score = unexplained(points, logs, self.peaks, self.model.bounded)
+                score = unexplained(points, heights, self.peaks, self.model.bounded)
                 starts = _highest(np.where(untried, score, -math.inf), -math.inf, min(number, 3))
                 vain = _IN_VAIN - 1
                 if not len(starts):

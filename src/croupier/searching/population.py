@@ -177,14 +177,16 @@ def parameters(mixture: Mixture) -> float:
     return float(k * (1 + d + d * (d + 1) / 2) - 1)
 
 
-def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
-    """Return how far prior points are above what the known peaks predict, in local deviations.
+def outlying(points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
+    """Return how far points are above what the known peaks predict, in local deviations.
+
+    `heights` are log densities. Coordinates between bounds are standard normal in the prior.
 
     The prediction is the median of points at the same level of the normals at the peaks, so it need
     not be right: a monotone function of it must be.
     """
     score = np.full(len(points), -np.inf)
-    known, value, level = _explained(points, log_likelihood, peaks, bounded)
+    known, value, level = _explained(points, heights, peaks, bounded)
     if known.sum() < _FEWEST or not peaks:
         score[known] = value
         return score
@@ -197,16 +199,14 @@ def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], boun
     return score
 
 
-def unexplained(
-    points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any
-) -> Floats:
-    """Return how far the best prior points are above the normals at the known peaks.
+def unexplained(points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
+    """Return how far the best points are above the normals at the known peaks.
 
     Where modes are alike, as the labels of a mixture are, half of the points can be in another mode
     and none of them is outlying.
     """
     score = np.full(len(points), -np.inf)
-    known, value, level = _explained(points, log_likelihood, peaks, bounded)
+    known, value, level = _explained(points, heights, peaks, bounded)
     if len(value):
         best = value >= np.quantile(value, 1 - _BEST)
         score[known] = np.where(best, value - level, -np.inf)
@@ -214,15 +214,14 @@ def unexplained(
 
 
 def _explained(
-    points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any
+    points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any
 ) -> tuple[Any, Floats, Floats]:
     """Return which points are possible, how high they are, and what the peaks' normals say.
 
     Coordinates between bounds are uniform again, because there a smooth likelihood is more nearly
     quadratic than in normal coordinates.
     """
-    free = np.where(bounded, 0.0, np.square(points)).sum(axis=1)
-    value = log_likelihood - 0.5 * free
+    value = heights + 0.5 * np.where(bounded, np.square(points), 0.0).sum(axis=1)
     known = np.isfinite(value)
     y, value = _evened(points[known], bounded), value[known]
     levels = [np.full(len(y), -np.inf)]
