@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import croupier as cr
 from benchmarks import runner
-from benchmarks.evidence_problems import MODELS, UNSEEN
+from benchmarks.evidence_problems import MODELS, NEW, UNSEEN
 from benchmarks.pages import Table
 
-SETS: Final = {"models": MODELS, "unseen": UNSEEN}
+SETS: Final = {"models": MODELS, "unseen": UNSEEN, "new": NEW}
 
 #: An answer is near if it is off by less than this.
 NEAR: Final = 0.1

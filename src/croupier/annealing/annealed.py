@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from croupier.annealing.gradients import Langevin, Slope, slope_of
+from croupier.annealing.ladder_pilot import explore
 from croupier.annealing.models import LogLikelihood, Model, PriorLike, model_of, pilot_stream
-from croupier.annealing.pilots import Start, explore
 from croupier.annealing.slices import Chains, Evaluate, Slice, widths_of
 from croupier.annealing.walks import Autoregression, RandomWalk, ScaledWalk
 from croupier.checks import count_of
@@ -97,16 +97,13 @@ class Annealed:
         return Draws(log_values=weights, costs=evaluations) if self.costs else weights
 
     def _block(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        return self._chains(rng, size)[1:]
-
-    def _chains(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats, Floats]:
         model, betas = self.model, self.betas
-        ends = points = model.start(rng, size)
+        points = model.start(rng, size)
         likelihood = model.likelihood(points)
         evaluations = np.ones(size)
         weights = np.asarray((betas[1] - betas[0]) * likelihood)
         if len(betas) == 2:
-            return ends, weights, evaluations
+            return weights, evaluations
         # If the likelihood is 0 at the start, the weight is 0, and the chain need not be moved.
         alive = np.flatnonzero(likelihood > -np.inf)
         points = points[alive]
@@ -123,8 +120,7 @@ class Annealed:
             for _ in range(self.sweeps):
                 self.kernel.sweep(rng, chains, beta, evaluate)
             weights[alive] += (after - beta) * chains.likelihood
-        ends[alive] = chains.points
-        return ends, weights, evaluations
+        return weights, evaluations
 
     def _compiled(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         from croupier.annealing.compiled_slices import annealing_of
@@ -216,7 +212,8 @@ def ais(
         raise PlanError(f"cost must be 'evaluations' or None, got {cost!r}")
     model = model_of(log_likelihood, prior, vectorised=vectorised, name=title)
     with suppress(ArmError):  # the first call of the arm will report the error
-        model = model.marked(*Start.of(model, pilot_stream(), 3))
+        some = model.start(pilot_stream(), 3)
+        model = model.marked(some, model.likelihood(some))
     widths = 2 * model.scale if width is None else widths_of(width, model.dimensions)
     if width is not None and kernel != "slice":
         raise PlanError(f"width is for kernel='slice', got kernel={kernel!r}")
@@ -239,16 +236,16 @@ def ais(
             moves.at(1.0, model.dimensions)
     else:
         model = model if kernel == "langevin" else model.in_normals()
-        pilot = explore(model, pilot_stream())
-        if pilot is None:
+        levels = explore(model, pilot_stream())
+        if levels is None:
             raise PlanError(
                 f"arm {title!r}: the likelihood is 0 at (nearly) all points of a pilot from the "
                 f"prior, which sets the steps of kernel={kernel!r}: use kernel='slice', or spread="
             )
         if slope is not None:
-            moves = Langevin(pilot.levels, slope)
+            moves = Langevin(levels, slope)
         else:
-            moves = (RandomWalk if kernel == "random-walk" else Autoregression)(pilot.levels)
+            moves = (RandomWalk if kernel == "random-walk" else Autoregression)(levels)
     return Annealed(
         model,
         betas,

@@ -10,7 +10,7 @@ import numpy as np
 
 from croupier.annealing.chain_checks import bridged, chain_warnings
 from croupier.annealing.evidence_rounds import Search
-from croupier.annealing.model_doubts import contradictions, likelihood_doubts
+from croupier.annealing.model_warnings import contradictions, likelihood_warnings
 from croupier.data.central_moments import effective_df
 from croupier.data.draws import Floats
 from croupier.distributions.weights import effective_size_of_logs, log_mean_exp, pareto_shape
@@ -58,7 +58,7 @@ class Drawn(NamedTuple):
         return self.effective < _USABLE or (self.shape > _NO_MEAN and self.effective < _FEW)
 
     @property
-    def doubtful(self) -> bool:
+    def uncertain(self) -> bool:
         """Whether a warning is due."""
         return self.effective < _FEW or (self.shape > _NO_VARIANCE and self.effective < _MANY)
 
@@ -93,10 +93,10 @@ def _of_model(search: Search) -> Sequence[str]:
     weights = seen.log_weights()
     heavy = weights > weights.max(initial=-np.inf) - _HEAVY
     if not heavy.any():
-        return likelihood_doubts(likelihood)
+        return likelihood_warnings(likelihood)
     typical = float(np.median(seen.log_prior[: search.prior_points]))
     there, d = float(seen.log_prior[heavy].max()), search.model.dimension
-    return (*likelihood_doubts(likelihood), *contradictions(typical, there, d))
+    return (*likelihood_warnings(likelihood), *contradictions(typical, there, d))
 
 
 def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
@@ -116,9 +116,15 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
             f"{few}: the fitted mixture covers the posterior badly, and the value is not usable; "
             "give a larger budget"
         ]
-    if drawn.doubtful:
-        return [f"{few} (Pareto shape {drawn.shape:.2g}): its error may be larger; draw more"]
-    return []
+    found = []
+    if drawn.uncertain:
+        found = [f"{few} (Pareto shape {drawn.shape:.2g}): its error may be larger; draw more"]
+    if search.still_finding:
+        found.append(
+            f"the last of {search.climbs} climbs still found peaks when their share of the budget "
+            "was used up: others may be missing; give a larger budget"
+        )
+    return found
 
 
 def could_hide(search: Search) -> float:

@@ -20,21 +20,27 @@ from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
 from croupier.distributions.weights import effective_size_of_logs
 from croupier.searching.peaks import Peak, Values, at_peaks, climb, joined, together
-from croupier.searching.population import Defensive, Population, outlying, parameters
+from croupier.searching.population import Defensive, Population, outlying, parameters, unexplained
 from croupier.seeds import POLICY, stream
 
 __all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relative_variance"]
 
-#: The share of a budget for prior points, for climbs, and for the first climb alone, without which
-#: a smooth posterior in many dimensions has no start. Prior points find what nothing else does.
+#: The share of a budget for prior points, for climbs, for climbs while they still find modes, and
+#: for the first climb alone, without which a smooth posterior in many dimensions has no start.
+#: Prior points find what nothing else does.
 _PRIOR_SHARE: Final = 0.15
 _CLIMB_SHARE: Final = 0.2
+_FINDING_SHARE: Final = 0.35
 _FIRST_CLIMB: Final = 0.5
 
 #: With a tolerance, so many prior points: a larger budget is then only a limit.
 _ENOUGH_PRIOR: Final = 10_000
 _MOST_PRIOR: Final = 100_000
 _FIRST_PRIOR: Final = 64
+
+#: With draws in place of a prior, half of those points are up to so many times as far away.
+_FARTHEST: Final = 10.0
+
 _GROWTH: Final = 8
 
 #: A climb starts at a prior point that is so many local deviations above the known peaks; two
@@ -137,11 +143,13 @@ class Search:
     def __init__(self, model: Model, seed: int, start: Start | None = None) -> None:
         self.model, self._seed, self._start = model, seed, start
         self.held: Evaluated | None = None
+        self.far: Evaluated | None = None
         self.population = Population(model.dimension)
         self.peaks: list[Peak] = []
         self.epoch: Epoch | None = None
         self.spent = self.climbs = self.climbing = self.steps = self.epochs = 0
         self.prior_points = 0
+        self.still_finding = False
         self._left = self._needed = math.inf
         self._used = 0.0
 
@@ -175,36 +183,47 @@ class Search:
 
     def _look(self) -> Rounds:
         prior, wanted = Defensive(None), float(_FIRST_PRIOR)
+        share = _PRIOR_SHARE if self._start is None else _PRIOR_SHARE / 2
         while self.prior_points < wanted and self._used < 0.5:
             size = min(wanted - self.prior_points, max(_FIRST_PRIOR, _GROWTH * self.prior_points))
             yield from self._drawn("prior", size, prior)
             self.prior_points = len(self.population)
             most = _MOST_PRIOR if math.isinf(self._needed) else _ENOUGH_PRIOR
-            wanted = min(_PRIOR_SHARE * self._budget, most)
+            wanted = min(share * self._budget, most)
+        if self._start is not None:  # no prior says how far away another mode can be
+            rng = stream(self._seed, POLICY, self.spent)
+            far = rng.standard_normal((self.prior_points, self.model.dimension))
+            far *= _FARTHEST ** rng.random((len(far), 1))
+            self.far = yield from self._evaluated(Planned("peaks", len(far), None, far))
 
     # -- climbs
 
     def _climb(self) -> Rounds:
-        seen, d = self.population, self.model.dimension
-        points, logs = seen.points.copy(), seen.log_likelihood.copy()
-        heights = seen.log_prior + logs
+        d = self.model.dimension
+        seen = self.population if self.far is None else self.far
+        points, heights = seen.points, seen.log_prior + seen.log_likelihood
         untried = np.isfinite(heights)
         usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
         price, began, vain = usual / self._budget, self._used, 0
         while vain < _IN_VAIN:
-            left = _CLIMB_SHARE - (self._used - began)
+            share = _CLIMB_SHARE if vain else _FINDING_SHARE
+            left = share - (self._used - began)
             if left < price and (self.climbs or price > 2 * _FIRST_CLIMB):
+                self.still_finding = len(self.peaks) > 1 and not vain
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
                 number, score, least = min(number, 3), heights, -math.inf
             else:
-                score = outlying(points, logs, self.peaks, self.model.bounded)
+                score = outlying(points, heights, self.peaks, self.model.bounded)
                 least = _OUTLYING
-            order = np.argsort(np.where(untried, -score, math.inf), kind="stable")[:number]
-            starts = order[(score[order] > least) & untried[order]]
-            if not len(starts):
-                return
+            starts = _highest(np.where(untried, score, -math.inf), least, number)
+            if not len(starts):  # at least once, from what the peaks explain least
+                score = unexplained(points, heights, self.peaks, self.model.bounded)
+                starts = _highest(np.where(untried, score, -math.inf), -math.inf, min(number, 3))
+                vain = _IN_VAIN - 1
+                if not len(starts):
+                    return
             untried[starts] = False
             most = (left if self.climbs else _FIRST_CLIMB) * self._budget / len(starts)
             new = yield from self._climbed(points[starts], heights[starts], most)
@@ -217,7 +236,7 @@ class Search:
         gradient = self.model.gradient
         many = together(
             [
-                climb(start, float(height), most, gradient=gradient)
+                climb(start, float(height), most, gradient=gradient, known=tuple(self.peaks))
                 for start, height in zip(starts, heights, strict=True)
             ]
         )
@@ -316,6 +335,12 @@ class Search:
         if now * self._needed - n < left:  # the tolerance will be reached
             return then * self._needed < _WORTH * (now * self._needed - n)
         return then / left < _WORTH * now / (n + left)
+
+
+def _highest(score: Floats, least: float, most: int) -> Any:
+    """Return the rows of the highest scores above a least one, the highest first."""
+    order = np.argsort(-score, kind="stable")[:most]
+    return order[score[order] > least]
 
 
 def relative_variance(logs: Floats) -> float:

@@ -91,7 +91,7 @@ def evidence_from_draws(
     """
     import scipy.stats as st
 
-    from croupier.annealing.model_evidence import Start, searched
+    from croupier.annealing.model_evidence import Start, looked_at, searched
     from croupier.running.settings import settings_of
 
     given = read_chains(chains)
@@ -123,9 +123,8 @@ def evidence_from_draws(
     start = Start(
         Mixture(found.shares, found.means, found.roots, _DRAWN_DF), (held - centre) @ to_normal
     )
-    return searched(
-        rest, reference, slope, around, start=start, names=given.names, parameters=ends.to_user
-    )
+    model = looked_at(rest, reference, vectorised=True)
+    return searched(model, slope, around, start, given.names, ends.to_user)
 
 
 def read_chains(chains: Any) -> Chains:

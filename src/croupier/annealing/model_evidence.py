@@ -40,7 +40,7 @@ from croupier.running.settings import ArmOptions, Budget, RunSettings, split_opt
 from croupier.seeds import stream
 from croupier.spaces.given import Sampled
 
-__all__ = ["Start", "evidence", "searched"]
+__all__ = ["Start", "evidence", "looked_at", "searched"]
 
 _KIND: Final = "evidence"
 
@@ -146,7 +146,7 @@ def evidence(
         options = {**given, "gradient": gradient, "vectorised": vectorised}
         return _of_ladder(log_likelihood, model.space, around, own, options)
     _refuse(given, own, around)
-    return _searched(_looked_at(log_likelihood, prior, **form), gradient, around)
+    return searched(looked_at(log_likelihood, prior, **form), gradient, around)
 
 
 def _check_transform(prior: PriorLike, transform: Any, dimensions: int | None) -> None:
@@ -165,34 +165,15 @@ def _check_transform(prior: PriorLike, transform: Any, dimensions: int | None) -
 def _of_model(model: ModelObject, around: RunSettings) -> EvidenceResult:
     """Play the table of a model of another library."""
     prior = model.sample, model.log_prior
-    looked_at = _looked_at(model.log_likelihood, prior, vectorised=True, proper=True)
-    return _searched(
-        looked_at,
+    checked = looked_at(model.log_likelihood, prior, vectorised=True, proper=True)
+    return searched(
+        checked,
         model.gradient,
         around,
         names=model.names,
         named=model.parameters,
         prior_gradient=model.prior_gradient,
     )
-
-
-def searched(
-    log_likelihood: LogLikelihood,
-    prior: PriorLike,
-    gradient: Any,
-    around: RunSettings,
-    *,
-    start: Start | None = None,
-    names: Sequence[str] = (),
-    parameters: Callable[[Floats], Any] | None = None,
-) -> EvidenceResult:
-    """Play the table of a model whose functions take many points.
-
-    `start` is what is known of its posterior, in the coordinates of the search. `parameters` takes
-    points to those that the user sees.
-    """
-    model = _looked_at(log_likelihood, prior, vectorised=True)
-    return _searched(model, gradient, around, start, tuple(names), parameters)
 
 
 def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> None:
@@ -231,7 +212,7 @@ def _check_prior(model: Model) -> np.random.Generator | None:
     return rng
 
 
-def _looked_at(
+def looked_at(
     log_likelihood: LogLikelihood, prior: PriorLike, *, proper: bool = False, **form: Any
 ) -> Model:
     """Return a model that was checked at a few points, which do not count as draws.
@@ -247,7 +228,7 @@ def _looked_at(
     return model.marked(model.users(points), model.likelihood(points))
 
 
-def _searched(
+def searched(
     model: Model,
     gradient: Any,
     around: RunSettings,
@@ -257,7 +238,11 @@ def _searched(
     named: Callable[[Floats], Mapping[str, Floats]] | None = None,
     prior_gradient: Callable[[Floats], Floats] | None = None,
 ) -> EvidenceResult:
-    """Play the table of a model."""
+    """Play the table of a model.
+
+    `start` is what is known of its posterior, in the coordinates of the search. `parameters` takes
+    points to those that the user sees, and `named` to those of a model by their names.
+    """
     coordinates = coordinates_of(model, prior_gradient)
     slope = None
     if gradient is not None:

@@ -8,7 +8,7 @@ that are not done yet are evaluated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -35,20 +35,6 @@ class Chains:
     points: Floats
     prior: Floats
     likelihood: Floats
-
-    def rows(self, which: Any) -> Chains:
-        """Return a copy of some of the chains."""
-        return Chains(self.points[which], self.prior[which], self.likelihood[which])
-
-    def copy(self) -> Chains:
-        """Return a copy of all chains."""
-        return Chains(self.points.copy(), self.prior.copy(), self.likelihood.copy())
-
-    @classmethod
-    def joined(cls, parts: Sequence[Chains]) -> Chains:
-        """Return the chains of all parts."""
-        columns = ((each.points, each.prior, each.likelihood) for each in parts)
-        return cls(*(np.concatenate(column) for column in zip(*columns, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,9 @@ _WHITENED: Final = 3
 #: Two peaks within this squared distance, in the units of either, are the same.
 _SAME: Final = 2.0
 
+#: A climb that comes to a known peak ends there, unless it is higher than the normal by this much.
+_HIGHER: Final = 1.0
+
 #: A component at a peak is this much wider than the normal, in variance, so that tails are covered.
 _WIDER: Final = 1.2
 _DF: Final = 8.0
@@ -79,6 +82,12 @@ class Peak(NamedTuple):
         log_det = float(np.linalg.slogdet(self.covariance)[1])
         return self.height + 0.5 * (d * math.log(2 * math.pi) + log_det)
 
+    def explains(self, point: Floats, value: float) -> bool:
+        """Tell whether a point is on this peak, and as high as its normal says."""
+        away = point - self.mean
+        squares = float(away @ np.linalg.solve(self.covariance, away))
+        return squares < len(away) + _SAME and value < self.height - 0.5 * squares + _HIGHER
+
     def near(self, other: Peak) -> bool:
         """Tell whether two climbs have ended at the same peak."""
         away = self.mean - other.mean
@@ -88,16 +97,24 @@ class Peak(NamedTuple):
         )
 
 
-#: A climb, and what drives it: yields what is asked, is sent values, returns what it found.
-Climb = Generator[Asked, Values, Peak]
+#: A climb, and what drives it: yields what is asked, is sent values, returns what it found, or None
+#: if that is known.
+Climb = Generator[Asked, Values, Peak | None]
 
 
-def climb(start: Floats, value: float, most: float, *, gradient: bool = False) -> Climb:
+def climb(
+    start: Floats,
+    value: float,
+    most: float,
+    *,
+    gradient: bool = False,
+    known: Sequence[Peak] = (),
+) -> Climb:
     """Climb from a point to a peak with quasi-Newton steps, and fit a normal distribution there.
 
     The inverse Hessian is that of Broyden, Fletcher, Goldfarb and Shanno (Nocedal and Wright 2006,
     equation 6.17). Without gradients, forward differences take d evaluations. A climb ends its
-    steps after `most` evaluations.
+    steps after `most` evaluations, or at a peak that is `known`.
     """
     x, f, spent, cap = start.copy(), value, 0, 1.0
     d = len(x)
@@ -140,11 +157,13 @@ def climb(start: Floats, value: float, most: float, *, gradient: bool = False) -
             break
         step = lengths[best] * proposed
         x, f = x + step, float(values[best])
+        if any(peak.explains(x, f) for peak in known):
+            return None
         if inverse is None:
             cap = max(2 * cap * float(lengths[best]), 1e-8)
     if inverse is None:
         inverse = np.eye(d) * min(1.0, cap**2)
-    return (yield from _normal_at(x, f, inverse, max(most - spent, most / 2)))
+    return (yield from _normal_at(x, f, inverse, max(most - spent, most / 2), gradient))
 
 
 def _differences(
@@ -174,21 +193,23 @@ def _updated(inverse: Floats | None, step: Floats, change: Floats, cap: float) -
     return np.asarray(turn @ inverse @ turn.T + np.outer(step, step) / curved)
 
 
-def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
+def _normal_at(x: Floats, f: float, inverse: Floats, most: float, gradient: bool) -> Climb:
     """Fit a normal distribution with second differences over about one standard deviation.
 
     In the coordinates of the inverse Hessian the true one is nearly the unit matrix, so differences
-    are of the right size in narrow and in wide directions.
+    are of the right size in narrow and in wide directions. With gradients, their differences are
+    the whole Hessian; without, d (d - 1)/2 more points have the mixed ones.
     """
     d = len(x)
     values, vectors = np.linalg.eigh((inverse + inverse.T) / 2)
     root = vectors * np.sqrt(np.clip(values, 1e-18, _LONGEST**2))
     for last in (False, False, True):
-        both = (yield Asked(np.concatenate((x + root.T, x - root.T)))).values
-        up, down = both[:d], both[d:]
-        top = int(both.argmax())
-        if both[top] > f + 2 and not last:  # the climb had not arrived
-            x, f = x + (root.T[top] if top < d else -root.T[top - d]), float(both[top])
+        both = yield _around(x, root, gradient)
+        up, down = both.values[:d], both.values[d:]
+        top = int(both.values.argmax())
+        if both.values[top] > f + 2 and not last:  # the climb had not arrived
+            x = x + (root.T[top] if top < d else -root.T[top - d])
+            f = float(both.values[top])
             continue
         curved = 2 * f - up - down
         curved = np.where(np.isfinite(curved), curved, 100.0)
@@ -199,12 +220,18 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
     i, j = np.triu_indices(d, 1)
     for _ in range(_WHITENED):
         hessian = np.diag(np.clip(curved, 0.1, 10.0))
-        if 0 < len(i) <= most:
+        mixed = np.zeros(len(i))
+        whole = d > 1 and (both.slopes is not None or len(i) <= most)
+        if both.slopes is not None:
+            fall = 0.5 * (both.slopes[d:] - both.slopes[:d]) @ root
+            mixed = 0.5 * (fall + fall.T)[i, j]
+            mixed[~np.isfinite((up + down)[i] + (up + down)[j])] = 0.0  # beyond a bound: no slope
+        elif whole:
             most -= len(i)
             corner = (yield Asked(x + root.T[i] + root.T[j])).values
             with np.errstate(invalid="ignore"):  # beyond a bound, all of them are -inf
                 mixed = up[i] + up[j] - corner - f
-            hessian[i, j] = hessian[j, i] = np.where(np.isfinite(mixed), mixed, 0.0)
+        hessian[i, j] = hessian[j, i] = np.where(np.isfinite(mixed), mixed, 0.0)
         values, vectors = np.linalg.eigh(hessian)
         good = values[0] > 0.2 and values[-1] < 5
         turn = vectors / np.sqrt(np.clip(values, 0.02, 50.0))
@@ -216,17 +243,22 @@ def _normal_at(x: Floats, f: float, inverse: Floats, most: float) -> Climb:
             higher = float((yield Asked((x + newton)[None])).values[0])
             if higher > f:
                 x, f = x + newton, higher
-        if good or not 0 < len(i) <= most:
+        if good or not whole or (both.slopes is None and len(i) > most):
             break
-        both = (yield Asked(np.concatenate((x + root.T, x - root.T)))).values
-        up, down = both[:d], both[d:]
+        both = yield _around(x, root, gradient)
+        up, down = both.values[:d], both.values[d:]
         curved = np.where(np.isfinite(up + down), 2 * f - up - down, 100.0)
     return Peak(x, f, np.asarray(root @ root.T))
 
 
-def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
+def _around(x: Floats, root: Floats, slope: bool) -> Asked:
+    """Ask for the points one column of the root away from x, on both sides."""
+    return Asked(np.concatenate((x + root.T, x - root.T)), slope)
+
+
+def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak | None]]:
     """Drive climbs at once, so that what all of them need next is one batch."""
-    found: dict[int, Peak] = {}
+    found: dict[int, Peak | None] = {}
     wanted = {k: next(each) for k, each in enumerate(climbs)}
     while wanted:
         for slope in (False, True):
@@ -247,10 +279,12 @@ def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
     return [found[k] for k in sorted(found)]
 
 
-def joined(known: list[Peak], new: Sequence[Peak]) -> list[Peak]:
+def joined(known: list[Peak], new: Sequence[Peak | None]) -> list[Peak]:
     """Add peaks that are not known to a list, and return them; a higher twin takes a place."""
     added = []
     for peak in new:
+        if peak is None:
+            continue
         twins = [k for k, other in enumerate(known) if peak.near(other)]
         if not twins:
             known.append(peak)

@@ -22,7 +22,7 @@ from croupier.distributions.mixture import Mixture
 from croupier.distributions.weights import effective_size_of_logs, log_sum_exp, systematic
 from croupier.searching.peaks import Peak
 
-__all__ = ["Defensive", "Population", "outlying", "parameters"]
+__all__ = ["Defensive", "Population", "outlying", "parameters", "unexplained"]
 
 #: Components are fitted with this many degrees of freedom, so that far points do not widen them,
 #: and drawn from with more, a little wider, so that tails are covered.
@@ -39,6 +39,9 @@ _MOST_COMPONENTS: Final = 32
 #: Neighbours whose median is what a value should be, and how many known values make a median.
 _NEIGHBOURS: Final = 51
 _FEWEST: Final = 20
+
+#: Of this share of the points, the best ones, those that peaks explain least are climbed from.
+_BEST: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -174,35 +177,61 @@ def parameters(mixture: Mixture) -> float:
     return float(k * (1 + d + d * (d + 1) / 2) - 1)
 
 
-def outlying(points: Floats, log_likelihood: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
-    """Return how far prior points are above what the known peaks predict, in local deviations.
+def outlying(points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
+    """Return how far points are above what the known peaks predict, in local deviations.
+
+    `heights` are log densities. Coordinates between bounds are standard normal in the prior.
 
     The prediction is the median of points at the same level of the normals at the peaks, so it need
-    not be right: a monotone function of it must be. Coordinates between bounds are uniform again,
-    because there a smooth likelihood is more nearly quadratic than in normal coordinates.
+    not be right: a monotone function of it must be.
     """
     score = np.full(len(points), -np.inf)
-    free = np.where(bounded, 0.0, np.square(points)).sum(axis=1)
-    value = log_likelihood - 0.5 * free
-    known = np.isfinite(value)
+    known, value, level = _explained(points, heights, peaks, bounded)
     if known.sum() < _FEWEST or not peaks:
-        score[known] = value[known]
+        score[known] = value
         return score
-    y, value = _evened(points[known], bounded), value[known]
-    levels = []
-    for peak in peaks:
-        slope = np.where(bounded, _EVEN * np.exp(-0.5 * peak.mean**2) / _ROOT, 1.0)
-        height = peak.height + 0.5 * float(np.where(bounded, peak.mean, 0.0) @ peak.mean)
-        root = np.linalg.cholesky(slope[:, None] * peak.covariance * slope)
-        away = np.linalg.solve(root, (y - _evened(peak.mean, bounded)).T)
-        levels.append(height - 0.5 * np.square(away).sum(axis=0))
-    order = np.argsort(log_sum_exp(levels, axis=0), kind="stable")
+    order = np.argsort(level, kind="stable")
     above = value[order] - median_filter(value[order], _NEIGHBOURS, mode="nearest")
     usual = median_filter(np.abs(above), _NEIGHBOURS, mode="nearest")
     found = np.empty(len(order))
     found[order] = above / (1.5 * usual + 1.0)  # 1.5 makes a deviation; below 1 nothing matters
     score[known] = found
     return score
+
+
+def unexplained(points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any) -> Floats:
+    """Return how far the best points are above the normals at the known peaks.
+
+    Where modes are alike, as the labels of a mixture are, half of the points can be in another mode
+    and none of them is outlying.
+    """
+    score = np.full(len(points), -np.inf)
+    known, value, level = _explained(points, heights, peaks, bounded)
+    if len(value):
+        best = value >= np.quantile(value, 1 - _BEST)
+        score[known] = np.where(best, value - level, -np.inf)
+    return score
+
+
+def _explained(
+    points: Floats, heights: Floats, peaks: Sequence[Peak], bounded: Any
+) -> tuple[Any, Floats, Floats]:
+    """Return which points are possible, how high they are, and what the peaks' normals say.
+
+    Coordinates between bounds are uniform again, because there a smooth likelihood is more nearly
+    quadratic than in normal coordinates.
+    """
+    value = heights + 0.5 * np.where(bounded, np.square(points), 0.0).sum(axis=1)
+    known = np.isfinite(value)
+    y, value = _evened(points[known], bounded), value[known]
+    levels = [np.full(len(y), -np.inf)]
+    for peak in peaks:
+        slope = np.where(bounded, _EVEN * np.exp(-0.5 * peak.mean**2) / _ROOT, 1.0)
+        height = peak.height + 0.5 * float(np.where(bounded, peak.mean, 0.0) @ peak.mean)
+        root = np.linalg.cholesky(slope[:, None] * peak.covariance * slope)
+        away = np.linalg.solve(root, (y - _evened(peak.mean, bounded)).T)
+        levels.append(height - 0.5 * np.square(away).sum(axis=0))
+    return known, value, np.asarray(log_sum_exp(levels, axis=0))
 
 
 _EVEN: Final = math.sqrt(12)

@@ -82,7 +82,8 @@ def test_a_point_in_a_second_basin_is_the_first_to_climb_from(bounded: bool) -> 
     slope = 1.0 if not bounded else 4 * np.exp(-0.5 * 0.3186**2) / np.sqrt(2 * np.pi)
     height = 0.0 if bounded else -0.5 * 0.75
     covariance = np.eye(3) / (2 * slope**2 + (0 if bounded else 1))
-    score = outlying(z, value, [Peak(z_peak, height, covariance)], (bounded,) * 3)
+    heights = value - 0.5 * np.square(z).sum(axis=1)
+    score = outlying(z, heights, [Peak(z_peak, height, covariance)], (bounded,) * 3)
     top = np.argsort(-score)[:2]
     assert (narrow > broad).sum() >= 2
     assert (narrow[top] > broad[top]).all()

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats as st
 
 import croupier as cr
-from croupier.annealing.model_doubts import likelihood_doubts
+from croupier.annealing.model_warnings import likelihood_warnings
 
 NORMAL = [st.norm(0, 1)] * 2
 
@@ -86,4 +86,4 @@ def test_an_infinite_log_likelihood_asks_about_its_sign() -> None:
     ],
 )
 def test_logs_that_only_look_a_little_like_likelihoods_do_not_warn(values: np.ndarray) -> None:
-    assert likelihood_doubts(values) == ()
+    assert likelihood_warnings(values) == ()

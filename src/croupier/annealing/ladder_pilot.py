@@ -1,4 +1,4 @@
-"""A pilot: a short tempered run, with its own random stream, that finds where the mass is.
+"""The pilot of a ladder: a short tempered run, with its own random stream, that finds the mass.
 
 It sets the steps of Metropolis moves and the schedule of a ladder before anything is drawn. None
 of its draws enters an estimate, so the arms stay exact even if the pilot is wrong.
@@ -6,9 +6,8 @@ of its draws enters an estimate, so the arms stay exact even if the pilot is wro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,9 +15,11 @@ from croupier.annealing.models import Model
 from croupier.annealing.slices import Chains
 from croupier.annealing.walks import Level, autoregress
 from croupier.data.draws import Floats
+from croupier.distributions.fit import moments, shrunk
+from croupier.distributions.normal import root_of
 from croupier.distributions.weights import systematic
 
-__all__ = ["Pilot", "Start", "covariance_root", "explore"]
+__all__ = ["explore"]
 
 #: The share of the effective sample that is left at the next level.
 LEFT: Final = 1 / 4
@@ -46,12 +47,6 @@ ACCEPTED: Final = 0.5
 #: are seldom accepted.
 FREEDOM: Final = 5.0
 
-#: With at least the first number of points for each dimension, a covariance is shrunk by no more
-#: than its narrowest direction allows: the direction must be wider than what shrinking adds, by
-#: the second number.
-ENOUGH: Final = 4.0
-NARROW: Final = 5.0
-
 #: A pilot has at most this many levels; the rest of the way is one step.
 MOST: Final = 200
 
@@ -59,50 +54,22 @@ MOST: Final = 200
 TINY: Final = 1e-100
 
 
-@dataclass(frozen=True)
-class Pilot:
-    """What a pilot found: levels up to beta = 1, each close enough to the one before.
+def explore(model: Model, rng: np.random.Generator) -> tuple[Level, ...] | None:
+    """Return levels up to beta = 1, each close enough to the one before; the prior is not a level.
 
-    The prior itself, at beta = 0, is not a level.
-    """
-
-    levels: tuple[Level, ...]
-
-
-class Start(NamedTuple):
-    """The points of the prior where a pilot starts, and the log-likelihood there."""
-
-    points: Floats
-    likelihood: Floats
-
-    @classmethod
-    def of(cls, model: Model, rng: np.random.Generator, size: int = FIRST) -> Start:
-        """Return this number of points."""
-        points = model.start(rng, size)
-        return cls(points, model.likelihood(points))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Start]) -> Start:
-        """Return the points of all parts."""
-        points, likelihood = zip(*parts, strict=True)
-        return cls(np.concatenate(points), np.concatenate(likelihood))
-
-
-def explore(model: Model, rng: np.random.Generator) -> Pilot | None:
-    """Return what a tempered run finds, None if the likelihood was 0 at all points of the prior.
-
-    Sequential Monte Carlo (Del Moral, Doucet and Jasra 2006): each level is as far away as the
-    effective size of the sample allows. At each level the points are resampled, and then moved by
-    autoregressive moves.
+    None if the likelihood was 0 at all points of the prior. Sequential Monte Carlo (Del Moral,
+    Doucet and Jasra 2006): each level is as far away as the effective size of the sample allows. At
+    each level the points are resampled, and then moved by autoregressive moves.
     """
     size = FIRST + MORE * model.dimensions
-    parts = [Start.of(model, rng), Start.of(model, rng, size - FIRST)]
-    points, likelihood = Start.joined(parts)
+    points = model.start(rng, size)
+    likelihood = model.likelihood(points)
     while (alive := np.count_nonzero(likelihood > -np.inf)) < FEW * size:
         if len(points) >= TIMES * size:
             break
-        more = Start.of(model, rng, size)
-        points, likelihood = Start.joined([Start(points, likelihood), more])
+        more = model.start(rng, size)
+        points = np.concatenate((points, more))
+        likelihood = np.concatenate((likelihood, model.likelihood(more)))
     if alive < 2:
         return None
     chains = Chains(points, model.started(points), likelihood)
@@ -111,22 +78,20 @@ def explore(model: Model, rng: np.random.Generator) -> Pilot | None:
     levels: list[Level] = []
     while True:
         beta = 1.0 if rise == 1 - beta else beta + rise
-        fit = covariance_root(chains.points, weights, effective, model.scale)
-        level = Level(beta, *fit, step, freedom)
+        level = Level(beta, *_fitted(chains.points, weights, model.scale), step, freedom)
         if beta == 1 and effective >= FEW * size:  # there is no next level: weights are enough
             break
         kept = systematic(rng, weights, size)
         chains = Chains(chains.points[kept], chains.prior[kept], chains.likelihood[kept])
         level = _settled(rng, chains, level, model)
         step, freedom = level.step, level.freedom
-        fit = covariance_root(chains.points, np.full(size, 1 / size), size, model.scale)
-        level = Level(beta, *fit, step, freedom)
+        level = Level(beta, *_fitted(chains.points, np.ones(size), model.scale), step, freedom)
         last = len(levels) >= MOST
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break
         levels.append(level)
-    return Pilot((*levels, level))
+    return (*levels, level)
 
 
 def _settled(rng: np.random.Generator, chains: Chains, level: Level, model: Model) -> Level:
@@ -174,25 +139,8 @@ def _rise(likelihood: Floats, most: float, *, last: bool = False) -> tuple[float
     return rise, *_weighted(likelihood, rise)
 
 
-def covariance_root(
-    points: Floats, weights: Floats, effective: float, spread: Floats
-) -> tuple[Floats, Floats]:
-    """Return mean and root of the covariance, shrunk towards independent coordinates.
-
-    It is shrunk by d/(d + effective), or by less if that would make a narrow direction wider.
-    """
-    mean = weights @ points
-    centred = points - mean
-    covariance = (weights[:, None] * centred).T @ centred
-    d = len(mean)
-    variances = np.maximum(covariance.diagonal(), 1e-12 * spread**2)
-    shrunk = d / (d + effective)
-    while True:
-        shape = (1 - shrunk) * covariance
-        shape.flat[:: d + 1] = variances
-        root = np.linalg.cholesky(shape)
-        # The variance of a coordinate given the coordinates before it.
-        left = root.diagonal() ** 2 / variances
-        if left.min() >= NARROW * shrunk or effective < ENOUGH * d or shrunk < 1e-8:
-            return mean, np.asarray(root, dtype=np.float64)
-        shrunk /= 100
+def _fitted(points: Floats, weights: Floats, spread: Floats) -> tuple[Floats, Floats]:
+    """Return the mean of weighted points, and the root of their covariance."""
+    mean, covariance, effective = moments(points, weights)
+    covariance.flat[:: len(mean) + 1] = np.maximum(covariance.diagonal(), 1e-12 * spread**2)
+    return mean, root_of(shrunk(covariance, mean, effective))

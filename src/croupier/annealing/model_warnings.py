@@ -8,7 +8,7 @@ import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["contradictions", "likelihood_doubts"]
+__all__ = ["contradictions", "likelihood_warnings"]
 
 #: A number that is never negative looks like a likelihood and not like its log if more than half of
 #: the values are below this share of the largest, and if this many of them are not zero. So it does
@@ -23,11 +23,11 @@ _LOWER: Final = 50.0
 _MORE: Final = 8.0
 
 
-def likelihood_doubts(values: Floats) -> tuple[str, ...]:
+def likelihood_warnings(values: Floats) -> tuple[str, ...]:
     """Return a warning if the values at points of the prior look like likelihoods, not like logs.
 
     >>> x = np.linspace(-4, 4, 100)
-    >>> len(likelihood_doubts(np.exp(-50 * x**2))), len(likelihood_doubts(-50 * x**2))
+    >>> len(likelihood_warnings(np.exp(-50 * x**2))), len(likelihood_warnings(-50 * x**2))
     (1, 0)
     """
     top = float(values.max(initial=0.0))
