@@ -374,7 +374,7 @@ CASES: dict[str, Family] = {
 LEVELS = (0.95, 0.99)
 
 #: The policies that need a range.
-PAPER = ("ucb1", "ucb-v", "kl-ucb", "thompson", "moss", "subgaussian-ucb")
+PAPER = ("ucb1", "ucb-v", "kl-ucb", "thompson", "moss", "tightest", "subgaussian-ucb", "robust-ucb")
 _CHUNK = 20
 
 

@@ -20,10 +20,12 @@ from croupier.policies.bounded import UCB1 as UCB1
 from croupier.policies.bounded import UCBV as UCBV
 from croupier.policies.bounded import Thompson as Thompson
 from croupier.policies.given_shares import GivenShares as GivenShares
+from croupier.policies.heavy import RobustUCB as RobustUCB
+from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
 from croupier.policies.smooth import SmoothThompson as SmoothThompson
 from croupier.policies.stratified import MCUCB as MCUCB
 from croupier.policies.stratified import Proportional as Proportional
-from croupier.policies.subgaussian import SubgaussianUCB as SubgaussianUCB
+from croupier.policies.tightest import Tightest as Tightest
 from croupier.policies.variance import VarianceLCB as VarianceLCB
 from croupier.policies.variance import VarianceThompson as VarianceThompson
 

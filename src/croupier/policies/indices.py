@@ -18,6 +18,7 @@ from croupier.data.draws import Floats
 
 __all__ = [
     "NEWTON_STEPS",
+    "catoni_mean",
     "kl_excess",
     "kl_level",
     "kl_newton",
@@ -27,11 +28,14 @@ __all__ = [
     "least_draws",
     "log_error",
     "log_variance_bound",
+    "median_of_means",
     "moss",
     "others_off",
     "price_draw",
+    "robust_width",
     "shared_mean_guard",
     "subgaussian_ucb",
+    "truncated_mean",
     "ucb1",
     "ucb_v",
     "variance_draw",
@@ -154,6 +158,57 @@ def subgaussian_ucb(
     """
     bound: Floats = loss - sigma * np.sqrt(2 * alpha * log_time / count)
     return bound
+
+
+# -- means that one wild loss does not spoil: Bubeck, Cesa-Bianchi and Lugosi, Bandits with heavy
+# -- tail (IEEE Trans. Inf. Theory 59, 2013); `level` is log(1/delta), `moment` bounds the moment
+# -- of order 1 + eps
+
+
+def robust_width(count: float, level: float, moment: float, eps: float, mean: str) -> float:
+    """Return how far a robust mean is off with probability delta at most."""
+    power = eps / (1 + eps)
+    if mean == "truncated":
+        return float(4 * moment ** (1 / (1 + eps)) * (level / count) ** power)
+    if mean == "median-of-means":
+        return float((12 * moment) ** (1 / (1 + eps)) * (16 * (level + 1 / 8) / count) ** power)
+    # Catoni's mean has no bound before it has seen enough.
+    return math.inf if count < 4 * level else 2 * math.sqrt(moment * level / count)
+
+
+def truncated_mean(losses: Floats, level: float, moment: float, eps: float) -> float:
+    """Return the mean of the losses, those left out that are above a slowly growing threshold."""
+    order = np.arange(1, len(losses) + 1)
+    threshold = (moment * order / max(level, _TINY)) ** (1 / (1 + eps))
+    return float(np.where(np.abs(losses) <= threshold, losses, 0.0).mean())
+
+
+def median_of_means(losses: Floats, level: float) -> float:
+    """Return the median of the means of about 8 level blocks of equal length."""
+    blocks = max(1, int(min(8 * level + 1, len(losses) / 2)))
+    length = len(losses) // blocks
+    return float(np.median(losses[: blocks * length].reshape(blocks, length).sum(axis=1) / length))
+
+
+def catoni_mean(losses: Floats, level: float, moment: float) -> float:
+    """Return the root in theta of sum psi(alpha (x - theta)), by bisection.
+
+    psi(x) = sign(x) log(1 + |x| + x^2/2) grows like a logarithm; `moment` bounds the variance.
+    """
+    n = len(losses)
+    spare = max(n - 2 * level, _TINY)
+    alpha = math.sqrt(2 * level / (n * (moment + 2 * moment * level / spare)))
+    low, high = float(losses.min()), float(losses.max())
+    while high - low > 1e-12 * max(abs(low), abs(high)):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        away = alpha * (losses - middle)
+        if (np.sign(away) * np.log1p(np.abs(away) + away * away / 2)).sum() > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
 
 
 # -- the default policies

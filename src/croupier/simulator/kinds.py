@@ -29,6 +29,7 @@ __all__ = [
     "RECORDED",
     "SECOND_MOMENT",
     "SUBGAUSSIAN",
+    "TIGHTEST",
     "TRUNCATED",
     "TWO_VALUES",
     "UCB1",
@@ -45,6 +46,7 @@ KL_UCB: Final = 2  # f
 MOSS: Final = 3  # horizon (0: anytime), arms
 SUBGAUSSIAN: Final = 4  # sigma, alpha
 EVEN: Final = 5  # the smallest count: draws in turn
+TIGHTEST: Final = 6  # how many indices, then kind and three parameters of each
 
 # Payoffs: see `croupier.policies.payoffs`.
 SECOND_MOMENT: Final = 0

@@ -226,7 +226,7 @@ def _problem(distributions: Sequence[Distribution]) -> _Problem:
     arms = list(distributions)
     if not arms or not all(isinstance(arm, Distribution) for arm in arms):
         raise PlanError(
-            f"distributions must be one or more of Discrete, ScaledBernoulli, UniformLaw, "
+            f"distributions must be one or more of Discrete, ScaledBernoulli, UniformDistribution, "
             f"TruncatedNormal or a Distribution of your own, got {distributions!r}"
         )
     means = [arm.mean for arm in arms]

@@ -137,7 +137,7 @@ class ScaledBernoulli(Distribution):
 class UniformDistribution(Distribution):
     """Uniform on [low, high] within [0, 1].
 
-    >>> round(12 * UniformLaw(0.25, 0.75).variance, 12)
+    >>> round(12 * UniformDistribution(0.25, 0.75).variance, 12)
     0.25
     """
 
@@ -175,7 +175,7 @@ class TruncatedNormal(Distribution):
         positive("sigma", self.sigma)
         if not np.isfinite(array_of("mu", self.mu)):
             raise PlanError(
-                f"mu must be finite, got {self.mu!r}: for a flat density use UniformLaw"
+                f"mu must be finite, got {self.mu!r}: for a flat density use UniformDistribution"
             )
         _range_within(self.low, self.high)
 

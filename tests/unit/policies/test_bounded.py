@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 import croupier as cr
-from croupier.policies import KLUCB, MOSS, UCB1, UCBV, SubgaussianUCB, Thompson
+from croupier.policies import KLUCB, MOSS, UCB1, UCBV, RobustUCB, SubgaussianUCB, Thompson, Tightest
 from croupier.policies.bounded import Lessons
+from croupier.policies.heavy import Kept
 from croupier.policies.payoffs import Payoff, Terms
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore::croupier.CroupierWarning")
 
-INDEX = [UCB1(), UCBV(), KLUCB(), MOSS(), SubgaussianUCB(sigma=0.5)]
+INDEX = [UCB1(), UCBV(), KLUCB(), MOSS(), Tightest(), SubgaussianUCB(sigma=0.5)]
 ALL = [
     *INDEX,
     Thompson(),
+    *(RobustUCB(moment=1.0, mean=m) for m in ("truncated", "median-of-means")),
 ]
 
 every = pytest.mark.parametrize("policy", ALL, ids=lambda p: f"{p.name} {getattr(p, 'mean', '')}")
@@ -84,6 +86,19 @@ def test_kl_ucb_tells_arms_apart_whose_bounds_are_one_in_double_precision() -> N
     assert policy.choose(state, None, np.zeros(2), None) == 0  # type: ignore[arg-type]
 
 
+def test_the_tightest_bound_is_the_smallest_of_all() -> None:
+    state = lessons_of([0.2, 0.4, 0.01], [10.0, 30.0, 1000.0], [1.0, 0.1, 1.0])
+    later = state.at(2 * state.total)
+    both = Tightest(of=("ucb1", "kl-ucb")).shortfall(state)
+    assert both.tolist() == np.maximum(UCB1().shortfall(later), KLUCB().shortfall(later)).tolist()
+
+
+def test_the_tightest_takes_names_policies_and_plain_data() -> None:
+    one = Tightest(of=("moss", UCB1(scale=3.0)))
+    assert one == Tightest(of=[{"name": "moss"}, {"name": "ucb1", "scale": 3.0}])
+    assert cr.policies.as_policy(cr.policies.describe(one)) == one
+
+
 def test_thompson_tosses_payoffs_to_wins() -> None:
     plan = cr.Plan(names=("a",), seed=7, bounds=((0, 1),))
     draws = cr.Draws(np.full(10_000, math.sqrt(0.3)))
@@ -101,6 +116,13 @@ def test_thompson_tosses_payoffs_to_wins() -> None:
         (lambda: KLUCB(f=-1), "f must be"),
         (lambda: MOSS(horizon=0), "horizon must be"),
         (lambda: Thompson(alpha=0), "alpha must be"),
+        (lambda: Tightest(of=()), "of must be a sequence"),
+        (lambda: Tightest(of="ucb1"), "of must be a sequence"),
+        (lambda: Tightest(of=("thompson",)), "of must hold index policies"),
+        (lambda: RobustUCB(moment=0), "moment must be"),
+        (lambda: RobustUCB(eps=1.5), r"eps must lie in \(0, 1\]"),
+        (lambda: RobustUCB(mean="plain"), "mean must be one of"),  # type: ignore[arg-type]
+        (lambda: RobustUCB(mean="catoni", eps=0.5), "Catoni's mean needs eps=1"),
         (lambda: SubgaussianUCB(sigma=0), "sigma must be"),
     ],
 )
@@ -109,9 +131,14 @@ def test_parameters_that_cannot_be_are_refused(make: Any, message: str) -> None:
         make()
 
 
-def test_what_must_be_known_of_the_losses_is_never_assumed() -> None:
-    name = "subgaussian-ucb"
-    way_out = r"needs sigma, .* policy=cr\.policies\.SubgaussianUCB\(sigma=\.\.\.\)"
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("robust-ucb", r"needs moment, .* policy=cr\.policies\.RobustUCB\(moment=\.\.\.\)"),
+        ("subgaussian-ucb", r"needs sigma, .* policy=cr\.policies\.SubgaussianUCB\(sigma=\.\.\.\)"),
+    ],
+)
+def test_what_must_be_known_of_the_losses_is_never_assumed(name: str, way_out: str) -> None:
     arms = {"a": coin(0.9), "b": coin(0.3)}
     with pytest.raises(cr.PlanError, match=way_out):
         cr.estimate(arms, draws=100, policy=name, rng=7)
@@ -133,9 +160,14 @@ def test_policies_without_a_range_play_arms_without_one() -> None:
         "a": lambda rng, n: rng.standard_t(5, n),
         "b": lambda rng, n: 0.1 * rng.standard_t(5, n),
     }
-    with np.errstate(all="raise"):
-        result = cr.estimate(arms, draws=20_000, policy=SubgaussianUCB(4.0), rng=7)
-    assert result.arms["b"].draws > result.arms["a"].draws
+    for policy in (
+        RobustUCB(moment=25.0),
+        RobustUCB(moment=25.0, mean="catoni"),
+        SubgaussianUCB(4.0),
+    ):
+        with np.errstate(all="raise"):
+            result = cr.estimate(arms, draws=20_000, policy=policy, rng=7)
+        assert result.arms["b"].draws > result.arms["a"].draws
 
 
 def test_per_arm_scaling_changes_the_bonus_but_not_what_is_best() -> None:
@@ -159,6 +191,14 @@ def test_pairs_find_the_best_of_cost_times_variance() -> None:
     for payoff in ("auto", "cost-variance-triples"):
         result = cr.estimate(arms, cost=100_000, policy=KLUCB(payoff=payoff), rng=7)  # type: ignore[arg-type]
         assert result.arms["cheap"].share > 0.6
+
+
+def test_what_is_kept_is_not_changed_by_what_comes_later() -> None:
+    first = Kept(np.empty(0), 0).with_more(np.array([1.0, 2.0]))
+    second, other = first.with_more(np.array([3.0])), first.with_more(np.array([4.0]))
+    assert first.values.tolist() == [1.0, 2.0]
+    assert second.values.tolist() == [1.0, 2.0, 3.0]
+    assert other.values.tolist() == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize("time", ["played", "paper"])

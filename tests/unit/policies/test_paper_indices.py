@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 from croupier.policies.indices import (
+    catoni_mean,
     kl_level,
     kl_ucb,
+    median_of_means,
     moss,
+    robust_width,
     subgaussian_ucb,
+    truncated_mean,
     ucb1,
     ucb_v,
 )
@@ -120,3 +124,47 @@ def test_kl_ucb_is_tighter_than_hoeffding() -> None:
     losses = np.linspace(0.01, 0.99, 50)
     level = 0.3
     assert (np.exp(-kl_ucb(losses, np.full(50, level))) >= losses - np.sqrt(level / 2)).all()
+
+
+# -- robust means
+
+
+def test_robust_means_of_tame_losses_are_the_mean() -> None:
+    losses = np.random.default_rng(7).random(4000)
+    level, moment = 10.0, 1.0
+    assert truncated_mean(losses, level, moment, 1.0) == pytest.approx(losses.mean(), abs=0.01)
+    assert median_of_means(losses, level) == pytest.approx(losses.mean(), abs=0.02)
+    assert catoni_mean(losses, level, moment) == pytest.approx(losses.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize("mean", ["truncated", "median-of-means", "catoni"])
+def test_robust_means_keep_their_promise_where_the_plain_mean_is_lost(mean: str) -> None:
+    # Pareto losses with index 2.5: the variance is 20/9 and the second moment 5, the mean 5/3.
+    rng, level, n = np.random.default_rng(7), math.log(100), 400
+    moment = 5.0 if mean == "truncated" else 20 / 9
+    width = robust_width(n, level, moment, 1.0, mean)
+    misses = 0
+    for _ in range(300):
+        losses = 1 + rng.pareto(2.5, n)
+        if mean == "truncated":
+            estimate = truncated_mean(losses, level, moment, 1.0)
+        elif mean == "median-of-means":
+            estimate = median_of_means(losses, level)
+        else:
+            estimate = catoni_mean(losses, level, moment)
+        misses += abs(estimate - 5 / 3) > width
+    assert misses <= 300 * 2 * 0.01 + 4 * math.sqrt(300 * 0.02)  # two sides of 1 %, 4 deviations
+
+
+def test_catoni_waits_until_it_has_seen_enough() -> None:
+    assert math.isinf(robust_width(10, 10.0, 1.0, 1.0, "catoni"))
+    assert math.isfinite(robust_width(40, 10.0, 1.0, 1.0, "catoni"))
+
+
+def test_catonis_mean_solves_its_equation() -> None:
+    losses = np.random.default_rng(7).exponential(1.0, 500)
+    level = 5.0
+    theta = catoni_mean(losses, level, 1.0)
+    alpha = math.sqrt(2 * level / (500 * (1 + 2 * level / (500 - 2 * level))))
+    away = alpha * (losses - theta)
+    assert abs((np.sign(away) * np.log1p(np.abs(away) + away**2 / 2)).sum()) < 1e-8

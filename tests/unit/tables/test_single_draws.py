@@ -30,7 +30,7 @@ pytestmark = [
 ]
 
 SCALINGS = ["common", "per-arm"]
-SPRINTERS = ["kl-ucb", "moss", "subgaussian-ucb", "ucb-v", "ucb1"]
+SPRINTERS = ["kl-ucb", "moss", "subgaussian-ucb", "tightest", "ucb-v", "ucb1"]
 
 #: Draws in [0, 1) of the arm and ticket, which may be scaled to other bounds.
 BOUNDS: dict[str, tuple[float, float]] = {

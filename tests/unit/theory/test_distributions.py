@@ -87,7 +87,7 @@ def test_the_nodes_of_a_continuous_distribution_integrate_a_logarithm_at_their_c
         (lambda: UniformDistribution(0.5, 0.5), "low < high"),
         (lambda: UniformDistribution(-1, 1), "low must lie in .* rescale"),
         (lambda: TruncatedNormal(0.5, 0.0), "sigma must be"),
-        (lambda: TruncatedNormal(math.inf, 0.1), "mu must be finite, .* use UniformLaw"),
+        (lambda: TruncatedNormal(math.inf, 0.1), "mu must be finite, .* use UniformDistribution"),
         (lambda: TruncatedNormal(0.5, 0.1, 0, 2), "high must lie in"),
     ],
 )

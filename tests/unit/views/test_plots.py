@@ -189,7 +189,7 @@ def test_importing_the_views_loads_neither_rich_nor_matplotlib_nor_the_core() ->
 import sys
 import croupier
 before = {name for name in sys.modules if name.startswith("croupier")}
-from croupier.views import summary, formats, table_content, result_table, plots, live
+from croupier.views import summary, formats, table_content, result_table, plots, progress
 heavy = {"rich", "matplotlib", "IPython", "pandas", "scipy", "numba"} & set(sys.modules)
 mine = {name for name in sys.modules if name.startswith("croupier.")} - before
 print(sorted(heavy), all(name.startswith("croupier.views") for name in mine))
