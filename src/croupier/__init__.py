@@ -15,7 +15,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from croupier import adapters, arms, importance, policies, rare, simulator, theory
+    from croupier import (
+        adapters,
+        annealing,
+        arms,
+        importance,
+        policies,
+        rare,
+        simulator,
+        theory,
+    )
     from croupier.annealing.from_draws import evidence_from_draws
     from croupier.annealing.model_evidence import evidence
     from croupier.arms.base import Arm, Learner, scalar
@@ -73,6 +82,7 @@ __all__ = [
     "UnknownArgumentError",
     "__version__",
     "adapters",
+    "annealing",
     "arms",
     "compare",
     "continuum",
@@ -132,9 +142,12 @@ _HOMES = {
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+#: The folders that are used by their name, as in `cr.policies.VarianceLCB`.
+_ROOMS = {"adapters", "annealing", "arms", "importance", "policies", "rare", "simulator", "theory"}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("adapters", "arms", "importance", "policies", "rare", "simulator", "theory"):
+    if name in _ROOMS:
         return importlib.import_module(f"croupier.{name}")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'croupier' has no attribute {name!r}")

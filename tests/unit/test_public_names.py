@@ -16,10 +16,10 @@ import croupier as cr
 PUBLIC = {
     "Allocator", "Arm", "ArmError", "Batch", "CroupierError", "CroupierWarning", "Draws",
     "Guaranteed", "Learner", "MissingExtraError", "Outcome", "Plan", "PlanError", "Program",
-    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "adapters", "arms",
-    "compare", "continuum", "estimate", "evidence", "evidence_from_draws", "importance",
-    "integrate", "merge", "open_run", "play", "policies",
-    "probability", "rare", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
+    "Progress", "Result", "Store", "StoreError", "Table", "__version__", "adapters",
+    "annealing", "arms", "compare", "continuum", "estimate", "evidence", "evidence_from_draws",
+    "importance", "integrate", "merge", "open_run", "play", "policies", "probability",
+    "rare", "scalar", "simulate", "simulator", "splitting", "stratify", "theory",
     "UnknownArgumentError",
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The evidence of a model: its arms, the pilot that chooses them, and priors."""
+"""The evidence of a model: a search and its estimate, draws of chains, and annealing arms."""
 
 from croupier.annealing.annealed import ais
 from croupier.annealing.slices import slice_sample
