@@ -281,11 +281,15 @@ class Search:
         return self._start.mixture.joined(peaks, _SHARE_OF_PEAKS)
 
     def _guess(self, source: Defensive, size: float) -> Rounds:
-        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not."""
+        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not.
+
+        Draws of a normal that is too narrow do not show it; points of the prior do.
+        """
         found = yield from self._drawn("estimate", size, source)
         epoch = Epoch(source)
         epoch.log_weights = epoch.logs(found)
-        if relative_variance(epoch.log_weights) < _GOOD:
+        seen = self.population.excess(source)
+        if max(relative_variance(epoch.log_weights), seen) < _GOOD:
             self.epoch = epoch
 
     def _temper(self, least: float) -> Rounds:

@@ -159,11 +159,11 @@ class Population:
             found = found.joined(whole, _WHOLE)
         return Mixture(found.shares, found.means, math.sqrt(_WIDER) * found.roots, _DRAWN_DF)
 
-    def excess(self, candidate: Defensive, parameters: float) -> float:
+    def excess(self, candidate: Defensive, parameters: float = 0.0) -> float:
         """Return the relative variance that draws of a candidate are expected to have.
 
-        E_q[(f/q)^2]/Z^2 = E_post[f/q]/Z is estimated with the weighted points. They have made the
-        candidate, so they flatter it: its log density there is too large by p/(2 n) on average,
+        E_q[(f/q)^2]/Z^2 = E_post[f/q]/Z is estimated with the weighted points. If they have made
+        the candidate, they flatter it: its log density there is too large by p/(2 n) on average,
         for p parameters and n effective points (Akaike 1974), and as much too low elsewhere; a
         variance feels twice that.
         """
