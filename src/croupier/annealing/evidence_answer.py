@@ -23,6 +23,10 @@ __all__ = ["Drawn", "details_of", "pooled_of", "warnings_of"]
 _USABLE: Final = 30.0
 _FEW: Final = 100.0
 
+#: With fewer possible prior points, a part of the posterior that lies apart from them may be
+#: unseen, a tenth of it with this many: where the likelihood is 0, no climb leads there.
+_POSSIBLE: Final = 30
+
 #: Above this shape the weights have no mean; above the second, no variance. With many effective
 #: draws a shape is uncertain, and their number speaks for itself.
 _NO_MEAN: Final = 1.0
@@ -34,18 +38,23 @@ _HEAVY: Final = 5.0
 
 
 class Drawn(NamedTuple):
-    """The log weights of fresh draws; their effective number, and the shape of their tail."""
+    """The log weights of fresh draws; their effective number, and the shape of their tail.
+
+    `fitted_to` are the effective points that their distribution was fitted to.
+    """
 
     logs: Floats
     effective: float
     shape: float
+    fitted_to: float = math.inf
 
     @classmethod
-    def of(cls, logs: Floats) -> Drawn:
+    def of(cls, logs: Floats, fitted_to: float = math.inf) -> Drawn:
         """Return what these weights are worth."""
         effective = effective_size_of_logs(logs)
         positive = logs[logs > -np.inf]
-        return cls(logs, effective, pareto_shape(positive) if len(positive) else math.nan)
+        shape = pareto_shape(positive) if len(positive) else math.nan
+        return cls(logs, effective, shape, fitted_to)
 
     @classmethod
     def rough(cls, log_value: float, draws: float) -> Drawn:
@@ -73,7 +82,7 @@ def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
     known = n > 1 and not drawn.unusable
     away = draws - mean
     m2, m4 = float(np.square(away).sum()), float(np.square(np.square(away)).sum())
-    variance = np.array([m2 / max(n - 1, 1) / n])
+    variance = np.array([m2 / max(n - 1, 1) / n + (float(mean[0]) / drawn.fitted_to) ** 2])
     df = float(effective_df(n, m2, m4)) if m2 > 0 and n > 3 else 1.0
     varies = np.array([known and m2 > 0])
     return Pooled(mean, variance, np.array([max(df, 1.0)]), varies, weights, float(n)), exponent
@@ -119,6 +128,12 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
     found = []
     if drawn.uncertain:
         found = [f"{few} (Pareto shape {drawn.shape:.2g}): its error may be larger; draw more"]
+    possible = np.isfinite(search.population.log_likelihood[: search.prior_points]).sum()
+    if possible < min(_POSSIBLE, search.prior_points):
+        found.append(
+            f"the likelihood was 0 at all but {possible} of {search.prior_points:,} prior points: "
+            "a possible region apart from them may be missing; give a larger budget"
+        )
     if search.still_finding:
         found.append(
             f"the last of {search.climbs} climbs still found peaks when their share of the budget "

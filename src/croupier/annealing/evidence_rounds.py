@@ -122,10 +122,14 @@ Rounds = Generator[Planned, Evaluated, Any]
 
 
 class Epoch:
-    """Fresh draws of one frozen distribution, and the logs of their weights."""
+    """Fresh draws of one frozen distribution, and the logs of their weights.
 
-    def __init__(self, source: Defensive) -> None:
-        self.source = source
+    It was fitted to `fitted_to` effective points: a share of about 1/n of the posterior is farther
+    out than n points, so an estimate from it is not known better than that.
+    """
+
+    def __init__(self, source: Defensive, fitted_to: float = math.inf) -> None:
+        self.source, self.fitted_to = source, fitted_to
         self.log_weights = np.empty(0)
 
     def __len__(self) -> int:
@@ -277,11 +281,15 @@ class Search:
         return self._start.mixture.joined(peaks, _SHARE_OF_PEAKS)
 
     def _guess(self, source: Defensive, size: float) -> Rounds:
-        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not."""
+        """Draw from the mixture at the peaks: an epoch if it is good, a guess if it is not.
+
+        Draws of a normal that is too narrow do not show it; points of the prior do.
+        """
         found = yield from self._drawn("estimate", size, source)
         epoch = Epoch(source)
         epoch.log_weights = epoch.logs(found)
-        if relative_variance(epoch.log_weights) < _GOOD:
+        seen = self.population.excess(source)
+        if max(relative_variance(epoch.log_weights), seen) < _GOOD:
             self.epoch = epoch
 
     def _temper(self, least: float) -> Rounds:
@@ -297,7 +305,7 @@ class Search:
         return self.population.fitted(stream(self._seed, POLICY, self.spent), beta)
 
     def _begin(self, mixture: Mixture, size: float) -> Rounds:
-        self.epoch = Epoch(Defensive(mixture, _EPOCH_PRIOR))
+        self.epoch = Epoch(Defensive(mixture, _EPOCH_PRIOR), self.population.effective())
         self.epochs += 1
         yield from self._more(size)
 
@@ -314,27 +322,36 @@ class Search:
             assert epoch is not None
             n, variance = len(epoch), relative_variance(epoch.log_weights)
             effective = self.population.effective()
-            if variance > _FINE and effective > max(_NEWS * fitted_at, self.model.dimension + 2):
+            due = variance > _FINE or variance / n < 1 / epoch.fitted_to**2
+            if due and effective > max(_NEWS * fitted_at, self.model.dimension + 2):
                 fitted_at = effective
                 mixture = self._fitted()
                 promised = self.population.excess(
                     Defensive(mixture, _EPOCH_PRIOR), parameters(mixture)
                 )
-                if self._pays(variance, n, max(promised, _LEAST_VARIANCE)):
-                    yield from self._begin(mixture, max(least, 100, 0.05 * self._wanted(promised)))
+                promised = max(promised, _LEAST_VARIANCE)
+                if self._pays(variance, epoch, promised, effective):
+                    size = max(least, 100, 0.05 * self._wanted(promised, effective))
+                    yield from self._begin(mixture, size)
                     continue
-            yield from self._more(min(max(0.3 * n, 50), max(self._wanted(variance) - n, 0.05 * n)))
+            wanted = self._wanted(variance, epoch.fitted_to)
+            yield from self._more(min(max(0.3 * n, 50), max(wanted - n, 0.05 * n)))
 
-    def _wanted(self, variance: float) -> float:
+    def _wanted(self, variance: float, fitted_to: float) -> float:
         """Return how many draws of a relative variance a run wants: to its tolerance, or all."""
-        return min(variance * self._needed, len(self.epoch or ()) + self._left)
+        return min(self._to_tolerance(variance, fitted_to), len(self.epoch or ()) + self._left)
 
-    def _pays(self, now: float, n: int, then: float) -> bool:
-        """Tell whether an epoch of variance `then` ends before one of `now` with n draws."""
-        left = max(self._left, 1.0)
-        if now * self._needed - n < left:  # the tolerance will be reached
-            return then * self._needed < _WORTH * (now * self._needed - n)
-        return then / left < _WORTH * now / (n + left)
+    def _to_tolerance(self, variance: float, fitted_to: float) -> float:
+        error = 1 / self._needed - 1 / fitted_to**2
+        return variance / error if error > 0 else math.inf
+
+    def _pays(self, now: float, epoch: Epoch, then: float, effective: float) -> bool:
+        """Tell whether an epoch of variance `then` ends before the present one, of `now`."""
+        n, left = len(epoch), max(self._left, 1.0)
+        if (more := self._to_tolerance(now, epoch.fitted_to) - n) < left:
+            return self._to_tolerance(then, effective) < _WORTH * more
+        error = now / (n + left) + 1 / epoch.fitted_to**2
+        return then / left + 1 / effective**2 < _WORTH * error
 
 
 def _highest(score: Floats, least: float, most: int) -> Any:

@@ -171,12 +171,16 @@ class EvidenceTable(Rounds):
         fresh = [each for each in (*self._buffer, *early) if each["phase"] == "estimate"]
         epoch = self.search.epoch
         if not fresh:
-            return None if epoch is None or not len(epoch) else Drawn.of(epoch.log_weights)
+            if epoch is None or not len(epoch):
+                return None
+            return Drawn.of(epoch.log_weights, epoch.fitted_to)
         # The first draws of a new mixture are not in the epoch yet.
         source = None if self._round is None else self._round.source
         assert source is not None
-        old = epoch.log_weights if epoch is not None and epoch.source is source else np.empty(0)
-        return Drawn.of(np.concatenate((old, Epoch(source).logs(_gathered(fresh)))))
+        if epoch is None or epoch.source is not source:
+            epoch = Epoch(source)
+        logs = np.concatenate((epoch.log_weights, epoch.logs(_gathered(fresh))))
+        return Drawn.of(logs, epoch.fitted_to)
 
     def answer(self, early: Sequence[Outcome]) -> Answer:
         """Return the answer from everything told so far, and what the search has found."""

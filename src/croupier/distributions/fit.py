@@ -305,9 +305,11 @@ def _cut_of_line(along: Floats, w: Floats, fewest: float) -> _Cut:
     """Return the best place of all to cut a line of points, of variance 1, in two normals.
 
     The gain of the mean log density is p log p + (1 - p) log(1 - p) - (p log v1 + (1 - p) log v2)/2
-    where p is the share and v1 the variance of one side. Each side has at least as many
-    effective points as `fewest`.
+    where p is the share and v1 the variance of one side. A variance counts for as many points as
+    the weights of its side are worth: a few heavy points that lie close are no narrow part. Each
+    side has at least as many effective points as `fewest`.
     """
+    n = effective_size(w)
     order = np.argsort(along, kind="stable")
     y, v = along[order], w[order]
     terms = np.array((v, v * y, v * y * y, v * v))
@@ -319,7 +321,8 @@ def _cut_of_line(along: Floats, w: Floats, fewest: float) -> _Cut:
         for mass, first, second, square in (low, high):
             mean = first / mass
             variance = np.maximum(second / mass - mean * mean, 1e-12)
-            gain += mass * (np.log(mass) - 0.5 * np.log(variance))
+            count = np.minimum(mass, mass * mass / square / n)
+            gain += mass * np.log(mass) - 0.5 * count * np.log(variance)
             gain[~(mass * mass >= fewest * square)] = -math.inf
             width, apart = width + np.sqrt(variance), mean - apart
     gain[y[1:] == y[:-1]] = -math.inf

@@ -30,6 +30,10 @@ _FITTED_DF: Final = 5.0
 _DRAWN_DF: Final = 8.0
 _WIDER: Final = 1.1
 
+#: The share of one component about all points: without it, parts with few points leave gaps and
+#: tails uncovered that fresh draws do not see; on plateaus, silently.
+_WHOLE: Final = 0.1
+
 #: Points with less than this share of the weight together do not count in a fit; of the others, a
 #: sample of so many does.
 _LIGHT: Final = 1e-4
@@ -150,13 +154,16 @@ class Population:
         if len(heavy) < 3:
             return Mixture(np.ones(1), points[-1:], np.eye(points.shape[1])[None], _DRAWN_DF)
         found = fit(points, weights[heavy], df=_FITTED_DF, most=_MOST_COMPONENTS)
+        if len(found) > 1:
+            whole = fit(points, weights[heavy], df=_FITTED_DF, most=1)
+            found = found.joined(whole, _WHOLE)
         return Mixture(found.shares, found.means, math.sqrt(_WIDER) * found.roots, _DRAWN_DF)
 
-    def excess(self, candidate: Defensive, parameters: float) -> float:
+    def excess(self, candidate: Defensive, parameters: float = 0.0) -> float:
         """Return the relative variance that draws of a candidate are expected to have.
 
-        E_q[(f/q)^2]/Z^2 = E_post[f/q]/Z is estimated with the weighted points. They have made the
-        candidate, so they flatter it: its log density there is too large by p/(2 n) on average,
+        E_q[(f/q)^2]/Z^2 = E_post[f/q]/Z is estimated with the weighted points. If they have made
+        the candidate, they flatter it: its log density there is too large by p/(2 n) on average,
         for p parameters and n effective points (Akaike 1974), and as much too low elsewhere; a
         variance feels twice that.
         """
