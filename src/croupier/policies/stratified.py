@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies.base import (
     Choice,
+    LedgerOnly,
     Play,
     Random,
     first_draws,
@@ -163,7 +164,7 @@ def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
 
 
 @dataclass(frozen=True)
-class MCUCB:
+class MCUCB(LedgerOnly):
     """For strata, see `stratify`: a draw where it could take most from the error of the whole.
 
     Carpentier and Munos (Finite time analysis of stratified sampling for Monte Carlo, NIPS 2011):
@@ -256,31 +257,43 @@ class MCUCB:
         unseen = unseen_deviation(float(w @ s), ledger.count)
         return np.maximum(deviation_bound(s, error, ledger.draws), unseen)
 
-    def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
-class Proportional:
-    """For strata, see `stratify`: counts in proportion to the weights, for any draws."""
+class Proportional(LedgerOnly):
+    """For strata, see `stratify`: counts in proportion to the weights, or to given `shares`.
+
+    Such shares come from elsewhere, as from the pilot of strata that grow. The draws decide
+    nothing, so no mean is biased, and no epochs are needed.
+
+    >>> import croupier as cr
+    >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
+    >>> policy = Proportional((0.25, 0.75))
+    >>> result = cr.stratify(parts, [0.5, 0.5], draws=1000, policy=policy, rng=7)
+    >>> 230 < result.arms["1"].draws < 270
+    True
+    """
 
     name: ClassVar[str] = "proportional"
+    shares: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        shares = tuple(map(float, self.shares))
+        if not all(0 < share < np.inf for share in shares):
+            raise PlanError(f"shares must be finite and above 0, got {self.shares!r}")
+        object.__setattr__(self, "shares", shares)
 
     def start(self, plan: Plan) -> _State:
-        return _start(plan)
+        state = _start(plan)
+        if not self.shares:
+            return state
+        if len(self.shares) != len(plan.names):
+            raise PlanError(
+                f"shares must have one entry per arm ({len(plan.names)} in all), got "
+                f"{len(self.shares)}: policy=cr.policies.Proportional([...])"
+            )
+        return state._replace(weights=np.array(self.shares))
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if (first := first_draws(state.plan, ledger, pending)) is not None:
             return first
         return most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
-
-    def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
