@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from croupier.views import formats
 from croupier.views.summary import ArmSummary, Summary, components
-from croupier.views.table_content import content
+from croupier.views.table_content import MOST_ARMS, content
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,9 +20,6 @@ __all__ = ["Snapshot", "shown", "sparkline", "view"]
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _BAR = 8
 _WIDE = 40
-
-#: This many arms are shown, those with the largest shares.
-_MOST_ARMS = 20
 
 
 class Snapshot(TypedDict):
@@ -125,7 +122,7 @@ def _arms(summary: Summary) -> Table:
     titles = ("arm", "draws", "share", "", "cost x var", "efficiency", "")
     for title, right in zip(titles, (0, 1, 1, 0, 1, 1, 0), strict=True):
         table.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for arm in sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]:
+    for arm in sorted(summary["arms"], key=lambda arm: -arm["share"])[:MOST_ARMS]:
         table.add_row(
             Text(formats.shorten(arm["name"], 20)),
             formats.count(arm["draws"]),
@@ -155,7 +152,7 @@ def shown(run: Snapshot) -> dict[str, Any]:
     if summary is None:
         return words
     texts = content(summary)
-    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]
+    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:MOST_ARMS]
     return {
         **words,
         "answer": texts.estimate,
