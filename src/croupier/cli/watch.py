@@ -63,7 +63,7 @@ def _views(paths: list[Path]) -> tuple[RenderableType, bool]:
     from rich.console import Group
     from rich.text import Text
 
-    from croupier.cli.snapshots import snapshot_of
+    from croupier.cli.stored_snapshot import snapshot_of
     from croupier.views.run_view import view
 
     runs = [snapshot_of(path) for path in paths]

@@ -119,7 +119,7 @@ def shares_of_at_least(wanted: Floats, draws: float, least: Floats) -> Floats:
 class _Epoch(NamedTuple):
     """The draws of an epoch: it ends at `end`, `before` had been decided, `planned` are its own.
 
-    `opened` are the draws of the opening, which decided nothing.
+    `opened` are the first draws, which decided nothing.
     """
 
     end: float
@@ -207,7 +207,7 @@ class MCUCB(LedgerOnly):
         plan, w, epoch = state
         decided = ledger.draws + float(pending.sum())
         schedule = schedule_of(plan)
-        if schedule is None or decided < max(epoch.end, schedule.opening):
+        if schedule is None or decided < max(epoch.end, schedule.first):
             return state
         if not epoch.end and (
             schedule.opens(ledger) or first_draws(plan, ledger, pending) is not None
@@ -216,10 +216,10 @@ class MCUCB(LedgerOnly):
         before = ledger.count + pending
         opened = epoch.opened if epoch.end else before
         end = schedule.end_after(decided)
-        # The means of an epoch count like its draws, those of the opening like opened/w.
+        # The means of an epoch count like its draws, the first ones like opened/w.
         counted = (end - decided) / (opened / w + end - float(opened.sum()))
         wanted = w * self._deviation(plan, w, ledger) / np.sqrt(ledger.price) * counted
-        # A stratum of small weight may have had enough draws in the opening.
+        # A stratum of small weight may have had enough first draws.
         least = np.where(w * end > opened, _LEAST_DRAWS, 1.0)
         planned = shares_of_at_least(wanted, end - decided, least)
         return state._replace(epoch=_Epoch(end, before, planned, opened))
@@ -230,7 +230,7 @@ class MCUCB(LedgerOnly):
             return first
         if epoch.end:
             return _next_planned(epoch, ledger, pending)
-        if schedule_of(plan) is not None:  # the opening goes on, and the draws decide nothing
+        if schedule_of(plan) is not None:  # the first draws go on, and they decide nothing
             return most_behind(w, price_of(plan, ledger), ledger, pending)
         s = self._deviation(plan, w, ledger)
         price = price_of(plan, ledger)

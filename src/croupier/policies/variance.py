@@ -199,7 +199,7 @@ def _believe(plan: Plan, ledger: Ledger) -> _Belief:
 
 
 def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
-    """Return the draws that no score decides: the opening, the floor, or the only arm."""
+    """Return the draws that no score decides: the first draws, the floor, or the only arm."""
     if (first := first_draws(plan, ledger, pending)) is not None:
         return first
     if len(ledger) == 1:

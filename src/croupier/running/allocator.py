@@ -33,7 +33,7 @@ from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
 from croupier.tables.single_draws import SingleDraws
-from croupier.tables.strata import strata_of
+from croupier.tables.strata_kind import strata_of
 from croupier.tables.tickets import Tickets, few
 
 if TYPE_CHECKING:

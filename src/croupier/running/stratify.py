@@ -19,7 +19,7 @@ from croupier.running.estimate import Dealing, deal
 from croupier.running.grown_strata import MOST_PILOT_DRAWS, PILOT, Grown, grow
 from croupier.running.settings import ArmOptions, split_options
 from croupier.seeds import POLICY, seed_from, stream
-from croupier.tables.strata import strata_of
+from croupier.tables.strata_kind import strata_of
 
 __all__ = ["optimal_shares", "regret", "stratify"]
 

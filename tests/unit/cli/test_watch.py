@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import croupier as cr
 from croupier import cli
 from croupier.cli.serve import make_server
-from croupier.cli.snapshots import snapshot_of
+from croupier.cli.stored_snapshot import snapshot_of
 from croupier.views.run_view import view
 from tests.conftest import fine, rough
 
