@@ -66,9 +66,6 @@ class Failure(NamedTuple):
 _PARTS: dict[str, RunParts] = {}
 _KEPT: Final = 8
 
-#: A worker with a hung thread ends this many seconds after its reply, so that the reply can leave.
-_LAST_WORDS: Final = 1.0
-
 
 def dumps(thing: Any) -> bytes:
     """Pickle a thing; with cloudpickle also lambdas, closures and functions of a script."""
@@ -171,7 +168,7 @@ def _in_time(parts: RunParts, arm: Arm, batch: Batch, seconds: float) -> Outcome
     thread.join(seconds)
     if came:
         return came[0]
-    last = threading.Timer(_LAST_WORDS, os._exit, args=(1,))
+    last = threading.Timer(1.0, os._exit, args=(1,))  # seconds, so that this reply can leave
     last.daemon = True
     last.start()
     return Failure(too_long(seconds), batch.arm, batch.ticket, None, "it was still drawing\n")
