@@ -33,7 +33,7 @@ from croupier.running.settings import settings_of
 from croupier.spaces.base import Moved
 from croupier.spaces.read_space import read_space
 from croupier.tables.base import kind_of
-from croupier.tables.strata import strata_of
+from croupier.tables.strata_kind import strata_of
 
 # -- given strata
 

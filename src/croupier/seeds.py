@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
@@ -17,10 +17,7 @@ RandomLike: TypeAlias = int | np.integer | np.random.SeedSequence | np.random.Ge
 
 #: The purpose of a stream: the draws of a batch, the decision for it, the digest of its draws, the
 #: scrambles of nets.
-DRAWS: Final = 0
-POLICY: Final = 1
-DIGEST: Final = 2
-NETS: Final = 3
+DRAWS, POLICY, DIGEST, NETS = range(4)
 
 
 class TicketSeed(ISpawnableSeedSequence):

@@ -15,7 +15,7 @@ from croupier.engines.perform import perform
 from croupier.estimates.intervals import FixedSize
 from croupier.functions.function import INTEGRAND, Function
 from croupier.importance import Family
-from croupier.importance.mixture import Mixture
+from croupier.importance.mixture_table import Mixture
 from croupier.importance.proposal_arms import Proposed
 from croupier.policies import as_policy
 from croupier.policies.base import digest_of

@@ -13,6 +13,7 @@ from croupier.arms.base import Arm
 from croupier.arms.integrand import integrand_of
 from croupier.arms.ready_made import Known
 from croupier.checks import positive
+from croupier.data.call_prices import CHUNK
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 from croupier.functions.function import Function
@@ -23,7 +24,6 @@ __all__ = ["rejection"]
 
 #: If fewer than one of so many proposals is accepted, the bound is hopeless.
 _HOPELESS: Final = 10_000_000
-_LARGEST: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Accepted:
     def __call__(self, rng: np.random.Generator, size: int) -> Draws:
         points, costs, made, found, since = [], [], 0, 0, 0
         while found < size:
-            n = min(_LARGEST, max(64, int(1.2 * (size - found) * (made + 1) / (found + 1))))
+            n = min(CHUNK, max(64, int(1.2 * (size - found) * (made + 1) / (found + 1))))
             x = self.proposal.sample(rng, n)
             at = np.flatnonzero(np.log(rng.random(n)) < self._log_ratio(x))[: size - found]
             if len(at):

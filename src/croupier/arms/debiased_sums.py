@@ -90,14 +90,15 @@ def debiased(
         estimator: "single": one difference on a random level, divided by the chance of the level
             (the single-term estimator). "sum": all differences up to a random level, each divided
             by the chance to get there (the independent-sum estimator).
-        pilot: The number of draws on each of the first 6 levels, from which the law of the level
-            is chosen: proportional to sqrt(second moment/cost). Above, the fitted rates go on.
+        pilot: The number of draws on each of the first 6 levels, from which the
+            probabilities of the levels are chosen, proportional to sqrt(second moment/cost).
+            Above, the fitted rates go on.
         seed: The seed of the pilot.
         name: The name of the arm.
 
-    The variance of a difference must fall faster than its cost grows; otherwise no law gives a
-    finite variance at a finite cost. An error says so if the pilot does not see a faster fall by
-    two standard errors.
+    The variance of a difference must fall faster than its cost grows; otherwise no choice of
+    probabilities gives a finite variance at a finite cost. An error says so if the pilot does not
+    see a faster fall by two standard errors.
     """
     choice("estimator", estimator, Estimator)
     levels = Levels(difference, costs_of(cost), name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,11 @@ from croupier.arms.base import Arm
 from croupier.arms.level_pilot import Levels, costs_of, pilot_of
 from croupier.arms.ready_made import Known
 from croupier.checks import count_of
+from croupier.data.call_prices import CHUNK
 from croupier.data.draws import Draws, Floats
 from croupier.errors import PlanError
 
 __all__ = ["multilevel"]
-
-#: A draw makes at most this many draws on one level.
-_MOST: Final = 10_000
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def multilevel(
         found = pilot_of(made, many, pilot, seed)
         shares = np.sqrt(found.variance / found.cost)
         least = shares[-1] if shares[-1] > 0 else max(float(shares.max()), 1.0)
-        counts = tuple(int(np.clip(round(share / least), 1, _MOST)) for share in shares)
+        counts = tuple(int(np.clip(round(share / least), 1, CHUNK)) for share in shares)
     if len(counts) != many:
         raise PlanError(f"counts must have one number for each of {many} levels, got {counts!r}")
     return Arm(Multilevel(made, tuple(count_of("counts", n) for n in counts)), name)

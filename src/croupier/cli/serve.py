@@ -118,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         return all(site in ("none", "same-origin") for site in sites)
 
     def _data(self) -> bytes:
-        from croupier.cli.snapshots import snapshot_of
+        from croupier.cli.stored_snapshot import snapshot_of
         from croupier.results.as_json import strict
         from croupier.views.run_view import shown
 

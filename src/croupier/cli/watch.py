@@ -27,8 +27,8 @@ def watch(
 ) -> None:
     """Watch a run that another process or machine makes, until it is over or Ctrl-C.
 
-    The view has the budget, the time left, the estimate and its error over the cost, and the draws,
-    the share, the cost times variance and the efficiency of every arm. The store is only read.
+    The view has the budget, the time left, the estimate and its error over the cost, and the table
+    of the result so far. The store is only read.
 
     Examples:
     croupier watch run.db
@@ -63,7 +63,7 @@ def _views(paths: list[Path]) -> tuple[RenderableType, bool]:
     from rich.console import Group
     from rich.text import Text
 
-    from croupier.cli.snapshots import snapshot_of
+    from croupier.cli.stored_snapshot import snapshot_of
     from croupier.views.run_view import view
 
     runs = [snapshot_of(path) for path in paths]

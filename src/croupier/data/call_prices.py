@@ -29,7 +29,7 @@ CHUNK: Final = 10_000
 STEP: Final = 4
 
 #: The rows of the calls of an arm in a class: their number, mean size, mean cost, and last costs.
-_NUMBER, _SIZE, _COST, _LAST = 0, 1, 2, 3
+_NUMBER, _SIZE, _COST, _LAST = range(4)
 _KEPT: Final = 5
 _ROWS: Final = _LAST + _KEPT
 

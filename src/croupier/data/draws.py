@@ -20,8 +20,7 @@ __all__ = ["Batch", "Draws", "Floats", "Outcome", "as_costs", "as_values"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-#: Costs are squared and summed: outside these limits a sum could overflow or underflow.
-_LEAST_COST: Final = 1e-150
+#: Costs are squared and summed: if one or its inverse were larger, a sum could overflow.
 _MOST_COST: Final = 1e150
 
 
@@ -237,7 +236,7 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
     if costs.shape != (size,):
         message = f"reported costs of shape {costs.shape} for {size} draws; report one per draw"
         raise ArmError(message, arm=arm, ticket=ticket, value=raw)
-    good = (costs >= _LEAST_COST) & (costs <= _MOST_COST)
+    good = (costs >= 1 / _MOST_COST) & (costs <= _MOST_COST)
     if not good.all():
         bad = costs[~good][0]
         message = (
@@ -246,7 +245,7 @@ def as_costs(raw: ArrayLike, size: int, *, arm: str, ticket: int) -> Floats:
         )
         if bad > 0:
             message = (
-                f"reported a cost of {bad:.6g}; costs must lie between {_LEAST_COST:g} and "
+                f"reported a cost of {bad:.6g}; costs must lie between {1 / _MOST_COST:g} and "
                 f"{_MOST_COST:g}: use another unit"
             )
         raise ArmError(message, arm=arm, ticket=ticket, value=float(bad))

@@ -21,23 +21,23 @@ __all__ = ["EpochLedger", "Schedule", "new_ledger", "schedule_of"]
 
 
 class Schedule(NamedTuple):
-    """Where epochs end, in draws: the opening at `opening`, each later one at `growth` times that.
+    """Where epochs end, in draws: the first at `first`, each later one at `growth` times that.
 
-    >>> schedule = Schedule(opening=20, growth=2.0)
+    >>> schedule = Schedule(first=20, growth=2.0)
     >>> [schedule.end_after(draws) for draws in (0, 19, 20, 79, 80)]
     [20.0, 20.0, 40.0, 80.0, 160.0]
     """
 
-    opening: int
+    first: int
     growth: float
 
     def opens(self, ledger: Ledger) -> bool:
-        """Tell whether what is known belongs to the opening only."""
-        return ledger.draws < self.opening
+        """Tell whether what is known belongs to the first epoch only."""
+        return ledger.draws < self.first
 
     def end_after(self, draws: float) -> float:
         """Return the end of the epoch in which the draw after these many draws lies."""
-        end = float(self.opening)
+        end = float(self.first)
         while end <= draws:
             end = float(max(int(end * self.growth), end + 1))
         return end
@@ -68,7 +68,7 @@ class EpochLedger(Ledger):
     """A ledger that also has the mean of every stratum epoch by epoch, in fixed proportions.
 
     The estimate of a stratum is sum_e c_ke x_ke/sum_e c_ke. The proportion c_ke of an epoch is the
-    number of its draws N_e. In the opening, where all strata have the same number of draws, it is
+    number of its draws N_e. In the first epoch, where all strata have as many draws, it is
     n_k1/w_k, the number of draws in which a stratum has n_k1 of its own if it is drawn by weight.
     The variance of the estimate is sum_e c_ke^2 s2_ke/n_ke/(sum_e c_ke)^2, with the sample
     variance of each epoch: s2 of earlier epochs is low where n_ke is low, and the product would
@@ -102,8 +102,8 @@ class EpochLedger(Ledger):
     def add(self, arm: int, outcome: Any) -> None:
         """Add the moments of one batch to a stratum, in the epoch of its first draw."""
         if self.draws >= self.epoch_end:
-            opening = self.epoch_start == 0 and Schedule(*self.schedule).opens(self)
-            if not opening:
+            first = self.epoch_start == 0 and Schedule(*self.schedule).opens(self)
+            if not first:
                 self._close()
         super().add(arm, outcome)
 
@@ -127,8 +127,8 @@ class EpochLedger(Ledger):
         # M2 of all draws = M2 before + M2 of the epoch + the distance of the two means.
         m2 = m1 - m0 - np.square(x - x0) * (n0 * n / np.maximum(n1, 1))[:, None]
         s2 = np.maximum(m2, 0.0) / np.maximum(n - 1, 1)[:, None]
-        opening = self.epoch_start in self.runs
-        c = np.where(n > 0, n / self.weights if opening else self.draws - self.epoch_start, 0.0)
+        first = self.epoch_start in self.runs
+        c = np.where(n > 0, n / self.weights if first else self.draws - self.epoch_start, 0.0)
         Q = c * c / some
         clock = np.array((c, Q, np.where(n == 1, Q, 0.0)))
         closed = np.array((c[:, None] * x, Q[:, None] * s2))

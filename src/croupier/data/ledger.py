@@ -205,6 +205,7 @@ class Ledger(Prices):
             self.moments[:, arm, 0] = moments
             self._variance[arm, 0] = moments[1] / max(n - 1, 1)
             self._df[arm, 0] = df_of(n, moments[1], moments[3])
+            varied = moments[1] > 0
         else:
             moments = self._fit(origin, exponent, moments)
             if n_a:
@@ -213,13 +214,14 @@ class Ledger(Prices):
             self.moments[:, arm] = moments
             self._variance[arm] = moments[1] / max(n - 1, 1)
             self._df[arm] = df_of(n, moments[1], moments[3])
+            varied = moments[1].all()
         self._add_cost(arm, outcome)
         self.count[arm] = n
         if n_a == self.fewest:
             self._at_fewest -= 1
             if self._at_fewest < 1:
                 self._count_fewest()
-        self._look_at_variation(arm)
+        self._look_at_variation(varied)
         if self.positive and n < self.draws + n_b:
             self._allow_for_missed()
         self._leader = leader_after(self._leader, arm, self.cost, self.count, self.first)
@@ -268,11 +270,11 @@ class Ledger(Prices):
             self.spent += more
         self._count_fewest()
         self._leader = leader_of(self.cost, self.count, self.first)
-        self._look_at_variation([*known])
+        self._look_at_variation(self.moments[1, [*known]].all())
 
-    def _look_at_variation(self, arms: Any) -> None:
-        """Find out whether all arms have varied, after draws of these arms."""
-        if self.fewest > 1 and not (self.varies and self.moments[1, arms].all()):
+    def _look_at_variation(self, varied: Any) -> None:
+        """Find out whether all arms have varied; those that were drawn just now have `varied`."""
+        if self.fewest > 1 and not (self.varies and varied):
             self.varies = bool(self.moments[1].all())
 
     def _count_fewest(self) -> None:
@@ -315,10 +317,12 @@ class Ledger(Prices):
         mean, m2, *_ = moments
         if self.positive or self.origin is None:
             return (*moments,)
-        if isinstance(m2, float):
-            if not m2:
-                return (*moments,)
-            at: Any = times_two_to(self.origin.item(), -self.exponent.item())
+        if isinstance(m2, float) and not m2:
+            return (*moments,)
+        at: Any = 0.0
+        if self.exponent.size == 1:
+            if (exponent := self.exponent.item()) != FLAT:
+                at = times_two_to(self.origin.item(), -exponent)
         else:
             with np.errstate(over="ignore"):  # of components that have not varied
                 at = np.where(self.exponent == FLAT, 0.0, np.ldexp(self.origin, -self.exponent))

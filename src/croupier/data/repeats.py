@@ -109,10 +109,8 @@ class Repeats:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Repeats:
-        """Return what `state` returned; nothing is known from a snapshot of an earlier form."""
+        """Return what `state` returned."""
         repeats = cls()
-        if "counts" in state:
-            return repeats
         repeats._tickets, repeats._draws = list(state["tickets"]), list(state["draws"])
         if len(repeats._tickets) != len(repeats._draws):
             raise ValueError("not the draws of as many tickets")

@@ -21,15 +21,15 @@ def compact(root: Floats) -> Floats:
     >>> compact(2 * np.eye(3)).tolist(), compact(np.diag([1.0, 2.0])).tolist()
     (2.0, [1.0, 2.0])
     """
-    if np.tril(root, -1).any():
-        return root
     diagonal = root.diagonal()
+    if np.count_nonzero(root) > np.count_nonzero(diagonal):
+        return root
     return np.array(diagonal[0]) if (diagonal == diagonal[0]).all() else diagonal
 
 
 def full(root: Floats, dimension: int) -> Floats:
     """Return a root, compact or not, as a matrix (d, d)."""
-    return root if root.ndim == 2 else np.diag(np.broadcast_to(root, dimension))
+    return root if root.ndim == 2 else root * np.eye(dimension)
 
 
 def inverse_of(root: Floats) -> Floats:

@@ -62,12 +62,9 @@ class Failure(NamedTuple):
         return error
 
 
-#: The kits that this process has, by key; a long-lived worker forgets the oldest of them.
-_KITS: dict[str, RunParts] = {}
+#: The parts of runs that this process has, by key; a long-lived worker forgets the oldest of them.
+_PARTS: dict[str, RunParts] = {}
 _KEPT: Final = 8
-
-#: A worker with a hung thread ends this many seconds after its reply, so that the reply can leave.
-_LAST_WORDS: Final = 1.0
 
 
 def dumps(thing: Any) -> bytes:
@@ -81,15 +78,15 @@ def dumps(thing: Any) -> bytes:
 
 def keep(key: str, parts: RunParts) -> None:
     """Remember the parts of a run in this process."""
-    _KITS.pop(key, None)
-    while len(_KITS) >= _KEPT:
-        _KITS.pop(next(iter(_KITS)), None)
-    _KITS[key] = parts
+    _PARTS.pop(key, None)
+    while len(_PARTS) >= _KEPT:
+        _PARTS.pop(next(iter(_PARTS)), None)
+    _PARTS[key] = parts
 
 
 def forget(key: str) -> None:
     """Forget the parts of a run that is over."""
-    _KITS.pop(key, None)
+    _PARTS.pop(key, None)
 
 
 def greet(key: str, blob: bytes | None = None, sending: int = 0) -> tuple[str, str | None]:
@@ -117,11 +114,11 @@ def work(
 
     None means that this process does not know the parts, and that they must be sent, too.
     """
-    if blob is not None and key not in _KITS:
+    if blob is not None and key not in _PARTS:
         _, wrong = greet(key, blob)
         if wrong is not None:
             return wrong
-    parts = _KITS.get(key)
+    parts = _PARTS.get(key)
     if parts is None:
         return None
     try:
@@ -133,7 +130,7 @@ def work(
 
 def perform_here(key: str, batches: Sequence[Batch]) -> list[Outcome | Failure]:
     """Perform batches in a thread of the driver, where nothing needs to be pickled."""
-    return [_attempt(_KITS[key], batch) for batch in batches]
+    return [_attempt(_PARTS[key], batch) for batch in batches]
 
 
 def _attempt(parts: RunParts, batch: Batch) -> Outcome | Failure:
@@ -171,7 +168,7 @@ def _in_time(parts: RunParts, arm: Arm, batch: Batch, seconds: float) -> Outcome
     thread.join(seconds)
     if came:
         return came[0]
-    last = threading.Timer(_LAST_WORDS, os._exit, args=(1,))
+    last = threading.Timer(1.0, os._exit, args=(1,))  # seconds, so that this reply can leave
     last.daemon = True
     last.start()
     return Failure(too_long(seconds), batch.arm, batch.ticket, None, "it was still drawing\n")

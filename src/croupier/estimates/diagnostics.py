@@ -21,10 +21,10 @@ from croupier.estimates.intervals import normal_quantile
 from croupier.estimates.skewed_ends import least_df
 from croupier.policies.base import objective_weights
 
-__all__ = ["MISALLOCATED", "agreement", "unnoticed", "warnings_of"]
+__all__ = ["CLEARLY", "MISALLOCATED", "agreement", "unnoticed", "warnings_of"]
 
 #: Below this p-value, the arms do not disagree by chance.
-_CLEARLY = 1e-3
+CLEARLY = 1e-3
 
 #: Fewer draws than this say nothing against another arm.
 _SOME = 8
@@ -92,7 +92,7 @@ def unnoticed(ledger: Ledger) -> Floats:
     error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
     both = np.where(tested, error + error[leader], np.inf).min(axis=0)
     comparisons = tested.sum(axis=0) * tested.shape[1]
-    z = np.array([normal_quantile(1 - _CLEARLY / max(2 * m, 1)) for m in comparisons.tolist()])
+    z = np.array([normal_quantile(1 - CLEARLY / max(2 * m, 1)) for m in comparisons.tolist()])
     return np.where(comparisons > 0, (z + 1) * np.sqrt(np.where(comparisons > 0, both, 0)), np.nan)
 
 
@@ -145,7 +145,7 @@ def warnings_of(
     weights = np.ones(varies.shape) if plan.objective is None else np.array(plan.objective)
     warnings.extend(_flat(names, ledger, pooled, weights))
     low = float(np.fmin.reduce(p)) * len(p)  # NaN, if nothing could be tested
-    if low < _CLEARLY:
+    if low < CLEARLY:
         leader = names[ledger.leader]
         warnings.append(
             f"the arms disagree ({_shown(low)}): {names[odd]!r} and {leader!r} do not have the "
@@ -286,7 +286,7 @@ def _far_off(ledger: Ledger, side: Floats | None) -> list[int]:
     own, other = error / both, error[leader] / both  # their squares do not underflow together
     spread = np.square(own) / ledger.df + np.square(other) / ledger.df[leader]
     welch = 1 / np.where(known, spread, 1.0)
-    far = (t > 10) & (len(ledger) * _two_sided(t, welch) < _CLEARLY)
+    far = (t > 10) & (len(ledger) * _two_sided(t, welch) < CLEARLY)
     return _where(np.asarray(far.any(axis=1)))
 
 

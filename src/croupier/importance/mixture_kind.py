@@ -10,7 +10,7 @@ from croupier.arms.base import Arm
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan
 from croupier.importance.family import Family
-from croupier.importance.mixture import Mixture
+from croupier.importance.mixture_table import Mixture
 from croupier.importance.proposal_arms import Proposed
 from croupier.results.rows import RowMeaning
 from croupier.tables.base import Example, Kind

@@ -11,7 +11,7 @@ import numpy as np
 from croupier.arms.base import Arm
 from croupier.checks import count_of, shares_of
 from croupier.errors import PlanError
-from croupier.importance.mixture import Mixture
+from croupier.importance.mixture_table import Mixture
 from croupier.importance.proposal_arms import Proposed
 from croupier.importance.proposals import in_order
 from croupier.results.result import Result

@@ -49,7 +49,6 @@ class Challengers:
         self._rotation = None if rotation is None else np.array(rotation, float)
         self.pool = Pool(self._dimension)
         self._fitted: dict[str, int] = {}
-        #: A store from before a family was added has no name for it.
         self.families: tuple[str, ...] = tuple(family for family in FITTED if family in plan.names)
         self._failures = dict.fromkeys(self.families, 0)
         self._refused: dict[str, tuple[int, int]] = {}  # the pool and the leader, then

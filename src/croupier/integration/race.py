@@ -7,6 +7,7 @@ may stop within a stage, when one more net is doubled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -134,6 +135,8 @@ class Race(Rounds):
 
     def _needed(self) -> float:
         """Return the leader's half-width relative to the wanted one; infinite if none is wanted."""
+        if not self.aim.given:
+            return math.inf
         seen = self.estimate(self.seen())
         return self.aim.ratio(seen.half_width, seen)
 

@@ -19,7 +19,6 @@ from croupier.policies.bounded import MOSS as MOSS
 from croupier.policies.bounded import UCB1 as UCB1
 from croupier.policies.bounded import UCBV as UCBV
 from croupier.policies.bounded import Thompson as Thompson
-from croupier.policies.given_shares import GivenShares as GivenShares
 from croupier.policies.heavy import RobustUCB as RobustUCB
 from croupier.policies.heavy import SubgaussianUCB as SubgaussianUCB
 from croupier.policies.smooth import SmoothThompson as SmoothThompson

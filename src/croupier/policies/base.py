@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, is_dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from croupier.policies.indices import waits
 __all__ = [
     "Choice",
     "Digest",
+    "LedgerOnly",
     "Play",
     "Policy",
     "Random",
@@ -84,6 +85,17 @@ class Policy(Protocol):
 
         `ledger` has the batch already; `extra` is what `digest` made of its draws.
         """
+
+
+class LedgerOnly:
+    """What policies share that learn from the ledger alone: their state stays as it is."""
+
+    def learn(self, state: Any, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Any:
+        return state
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls()
 
 
 class Sprint(Protocol):

@@ -15,6 +15,7 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies.base import (
     Choice,
+    LedgerOnly,
     Random,
     first_draws,
     objective_weights,
@@ -26,7 +27,7 @@ __all__ = ["ExploreThenCommit", "Fixed", "Greedy", "Uniform"]
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(LedgerOnly):
     """Round robin: every arm gets the same number of draws."""
 
     name: ClassVar[str] = "uniform"
@@ -39,16 +40,9 @@ class Uniform:
         arm, behind = int(draws.argmin()), int(draws.max() - draws.min())
         return (arm, behind) if behind else arm
 
-    def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(LedgerOnly):
     """One arm, all the time: what the run would be without a choice.
 
     >>> import croupier as cr
@@ -78,16 +72,13 @@ class Fixed:
     def choose(self, state: int, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         return state
 
-    def learn(self, state: int, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> int:
-        return state
-
     @classmethod
     def example(cls) -> Self:
         return cls("a")
 
 
 @dataclass(frozen=True)
-class Greedy:
+class Greedy(LedgerOnly):
     """The arm that looks best so far, without a doubt: a trap when a rare event hides."""
 
     name: ClassVar[str] = "greedy"
@@ -98,13 +89,6 @@ class Greedy:
     def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         first = first_draws(state, ledger, pending)
         return smallest(_cost_times_variance(state, ledger)) if first is None else first
-
-    def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
 
 
 class _Exploring(NamedTuple):

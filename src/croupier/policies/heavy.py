@@ -60,38 +60,9 @@ class SubgaussianUCB(ShortfallBandit):
         return cls(sigma=0.5)
 
 
-class Kept:
-    """All losses of an arm, in one buffer that grows; an older one does not see the newer."""
-
-    __slots__ = ("_buffer", "_size")
-
-    def __init__(self, buffer: Floats, size: int) -> None:
-        self._buffer, self._size = buffer, size
-
-    @property
-    def values(self) -> Floats:
-        """The losses so far."""
-        return self._buffer[: self._size]
-
-    def with_more(self, losses: Floats) -> Kept:
-        """Return these losses and some more."""
-        size = self._size + len(losses)
-        # NaN marks what is free: somebody else may have gone on from here already.
-        if size > len(self._buffer) or not np.isnan(self._buffer[self._size : size]).all():
-            buffer = np.full(max(16, 2 * size), np.nan)
-            buffer[: self._size] = self.values
-        else:
-            buffer = self._buffer
-        buffer[self._size : size] = losses
-        return Kept(buffer, size)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Kept, (self.values.copy(), self._size)
-
-
 class _Memory(NamedTuple):
     lessons: Lessons
-    kept: tuple[Kept, ...]
+    kept: tuple[Floats, ...]
 
 
 @dataclass(frozen=True)
@@ -123,8 +94,7 @@ class RobustUCB(Bandit):
             raise PlanError(f"Catoni's mean needs eps=1, got {self.eps!r}: use another mean")
 
     def start(self, plan: Plan) -> _Memory:  # type: ignore[override]
-        empty = Kept(np.empty(0), 0)
-        return _Memory(super().start(plan), (empty,) * len(plan.names))
+        return _Memory(super().start(plan), (np.empty(0),) * len(plan.names))
 
     def digest(
         self, plan: Plan, arm: int, draws: Draws, rng: np.random.Generator
@@ -138,7 +108,7 @@ class RobustUCB(Bandit):
         if lessons.unseen:
             return first_draw(ledger, pending)
         level = 2 * math.log(max(lessons.total, 2.0))  # delta = 1/t^2
-        scores = np.array([self._bound(kept.values, level) for kept in state.kept])
+        scores = np.array([self._bound(losses, level) for losses in state.kept])
         return smallest(lessons.payoff.factor * scores)
 
     def _bound(self, losses: Floats, level: float) -> float:
@@ -156,7 +126,7 @@ class RobustUCB(Bandit):
         self, state: _Memory, ledger: Ledger, arm: int, extra: Mapping[str, Any]
     ) -> _Memory:
         kept = list(state.kept)
-        kept[arm] = kept[arm].with_more(extra.get("losses", np.empty(0)))
+        kept[arm] = np.concatenate((kept[arm], extra.get("losses", ())))
         return _Memory(state.lessons.after(arm, extra), tuple(kept))
 
     @classmethod

@@ -7,9 +7,9 @@ variance) is a Gaussian process over the box; see `smooth_surface`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Play, Random, objective_weights, price_of
+from croupier.policies.base import Choice, LedgerOnly, Play, Random, objective_weights, price_of
 from croupier.policies.indices import shared_mean_guard
 from croupier.policies.smooth_surface import Surface
 
@@ -54,7 +54,7 @@ class _Open(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SmoothThompson:
+class SmoothThompson(LedgerOnly):
     """Thompson sampling where the arms are points of a box, and similar if they are close.
 
     `points` has the coordinates of each arm. A plan of `continuum` has them in its settings.
@@ -109,13 +109,6 @@ class SmoothThompson:
         if ledger.count[arm] + pending[arm] == 0:
             return Play(arm, FIRST, growth=FIRST)
         return arm
-
-    def learn(self, state: _Open, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _Open:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
 
 
 def points_in(plan: Plan, points: Any = None) -> Floats:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.policies.base import (
     Choice,
+    LedgerOnly,
     Play,
     Random,
     first_draws,
@@ -118,7 +119,7 @@ def shares_of_at_least(wanted: Floats, draws: float, least: Floats) -> Floats:
 class _Epoch(NamedTuple):
     """The draws of an epoch: it ends at `end`, `before` had been decided, `planned` are its own.
 
-    `opened` are the draws of the opening, which decided nothing.
+    `opened` are the first draws, which decided nothing.
     """
 
     end: float
@@ -163,7 +164,7 @@ def _next_planned(epoch: _Epoch, ledger: Ledger, pending: Floats) -> Choice:
 
 
 @dataclass(frozen=True)
-class MCUCB:
+class MCUCB(LedgerOnly):
     """For strata, see `stratify`: a draw where it could take most from the error of the whole.
 
     Carpentier and Munos (Finite time analysis of stratified sampling for Monte Carlo, NIPS 2011):
@@ -206,7 +207,7 @@ class MCUCB:
         plan, w, epoch = state
         decided = ledger.draws + float(pending.sum())
         schedule = schedule_of(plan)
-        if schedule is None or decided < max(epoch.end, schedule.opening):
+        if schedule is None or decided < max(epoch.end, schedule.first):
             return state
         if not epoch.end and (
             schedule.opens(ledger) or first_draws(plan, ledger, pending) is not None
@@ -215,10 +216,10 @@ class MCUCB:
         before = ledger.count + pending
         opened = epoch.opened if epoch.end else before
         end = schedule.end_after(decided)
-        # The means of an epoch count like its draws, those of the opening like opened/w.
+        # The means of an epoch count like its draws, the first ones like opened/w.
         counted = (end - decided) / (opened / w + end - float(opened.sum()))
         wanted = w * self._deviation(plan, w, ledger) / np.sqrt(ledger.price) * counted
-        # A stratum of small weight may have had enough draws in the opening.
+        # A stratum of small weight may have had enough first draws.
         least = np.where(w * end > opened, _LEAST_DRAWS, 1.0)
         planned = shares_of_at_least(wanted, end - decided, least)
         return state._replace(epoch=_Epoch(end, before, planned, opened))
@@ -229,7 +230,7 @@ class MCUCB:
             return first
         if epoch.end:
             return _next_planned(epoch, ledger, pending)
-        if schedule_of(plan) is not None:  # the opening goes on, and the draws decide nothing
+        if schedule_of(plan) is not None:  # the first draws go on, and they decide nothing
             return most_behind(w, price_of(plan, ledger), ledger, pending)
         s = self._deviation(plan, w, ledger)
         price = price_of(plan, ledger)
@@ -256,31 +257,43 @@ class MCUCB:
         unseen = unseen_deviation(float(w @ s), ledger.count)
         return np.maximum(deviation_bound(s, error, ledger.draws), unseen)
 
-    def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
-class Proportional:
-    """For strata, see `stratify`: counts in proportion to the weights, for any draws."""
+class Proportional(LedgerOnly):
+    """For strata, see `stratify`: counts in proportion to the weights, or to given `shares`.
+
+    Such shares come from elsewhere, as from the pilot of strata that grow. The draws decide
+    nothing, so no mean is biased, and no epochs are needed.
+
+    >>> import croupier as cr
+    >>> parts = {s: lambda rng, size, s=s: rng.normal(0, float(s), size) for s in ("1", "3")}
+    >>> policy = Proportional((0.25, 0.75))
+    >>> result = cr.stratify(parts, [0.5, 0.5], draws=1000, policy=policy, rng=7)
+    >>> 230 < result.arms["1"].draws < 270
+    True
+    """
 
     name: ClassVar[str] = "proportional"
+    shares: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        shares = tuple(map(float, self.shares))
+        if not all(0 < share < np.inf for share in shares):
+            raise PlanError(f"shares must be finite and above 0, got {self.shares!r}")
+        object.__setattr__(self, "shares", shares)
 
     def start(self, plan: Plan) -> _State:
-        return _start(plan)
+        state = _start(plan)
+        if not self.shares:
+            return state
+        if len(self.shares) != len(plan.names):
+            raise PlanError(
+                f"shares must have one entry per arm ({len(plan.names)} in all), got "
+                f"{len(self.shares)}: policy=cr.policies.Proportional([...])"
+            )
+        return state._replace(weights=np.array(self.shares))
 
     def choose(self, state: _State, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if (first := first_draws(state.plan, ledger, pending)) is not None:
             return first
         return most_behind(state.weights, price_of(state.plan, ledger), ledger, pending)
-
-    def learn(self, state: _State, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> _State:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()

@@ -8,9 +8,9 @@ a shared mean, arms that have not varied yet, a floor.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.policies.base import (
     Choice,
+    LedgerOnly,
     Play,
     Random,
     first_draws,
@@ -61,7 +62,32 @@ WORSE_FLOOR: Final = 4.0
 
 
 @dataclass(frozen=True)
-class VarianceThompson:
+class _ByVariance(LedgerOnly, ABC):
+    """What the two policies share: the draws that no score decides come first."""
+
+    floor: float = 0.5
+
+    def __post_init__(self) -> None:
+        positive("floor", self.floor, zero=True)
+
+    def start(self, plan: Plan) -> Plan:
+        return plan
+
+    def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
+        if (forced := _forced(self.floor, state, ledger, pending)) is not None:
+            return forced
+        belief = _believe(state, ledger)
+        if (short := _short(self.floor, state, ledger, pending, belief)) is not None:
+            return short
+        return self._preferred(state, ledger, belief, rng)
+
+    @abstractmethod
+    def _preferred(self, plan: Plan, ledger: Ledger, belief: _Belief, rng: Random) -> Choice:
+        """Return the arm with the smallest score."""
+
+
+@dataclass(frozen=True)
+class VarianceThompson(_ByVariance):
     """The default: Thompson sampling on cost times variance; no range needed.
 
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
@@ -73,23 +99,11 @@ class VarianceThompson:
     """
 
     name: ClassVar[str] = "variance-thompson"
-    floor: float = 0.5
 
-    def __post_init__(self) -> None:
-        positive("floor", self.floor, zero=True)
-
-    def start(self, plan: Plan) -> Plan:
-        return plan
-
-    def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        if (forced := _forced(self.floor, state, ledger, pending)) is not None:
-            return forced
-        belief = _believe(state, ledger)
-        if (short := _short(self.floor, state, ledger, pending, belief)) is not None:
-            return short
+    def _preferred(self, plan: Plan, ledger: Ledger, belief: _Belief, rng: Random) -> Choice:
         random = rng()
         # Several posterior draws at once: as many as name one arm are decisions in one batch.
-        shape = (_in_a_row(state, ledger), len(ledger), 1)
+        shape = (_in_a_row(plan, ledger), len(ledger), 1)
         chi2 = random.chisquare(belief.df, shape[:2])
         score = variance_draw(belief.variance, belief.df[:, None], chi2[..., None])
         if not ledger.varies:
@@ -97,9 +111,9 @@ class VarianceThompson:
             patience = random.standard_exponential(shape)
             score = np.where(belief.flat, belief.unseen(ledger, doubt, patience), score)
         scores = belief.weighed(score)
-        if state.unit != "draws":  # there, every draw costs 1
-            scores = price_of(state, ledger) * scores
-        if state.unit == "cost":
+        if plan.unit != "draws":  # there, every draw costs 1
+            scores = price_of(plan, ledger) * scores
+        if plan.unit == "cost":
             scores = price_draw(scores, ledger.price_error, random.standard_normal(shape[:2]))
         first = smallest(scores[0])
         if len(scores) == 1:
@@ -111,45 +125,19 @@ class VarianceThompson:
         arm = distinct[int(random.random() * len(distinct))]
         return Play(arm, decisions=named.count(arm))
 
-    def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
-
 
 @dataclass(frozen=True)
-class VarianceLCB:
+class VarianceLCB(_ByVariance):
     """Deterministic sibling of the default: a lower confidence bound on the log-variance."""
 
     name: ClassVar[str] = "variance-lcb"
-    floor: float = 0.5
 
-    def __post_init__(self) -> None:
-        positive("floor", self.floor, zero=True)
-
-    def start(self, plan: Plan) -> Plan:
-        return plan
-
-    def choose(self, state: Plan, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        if (forced := _forced(self.floor, state, ledger, pending)) is not None:
-            return forced
-        belief = _believe(state, ledger)
-        if (short := _short(self.floor, state, ledger, pending, belief)) is not None:
-            return short
+    def _preferred(self, plan: Plan, ledger: Ledger, belief: _Belief, rng: Random) -> Choice:
         total = ledger.draws
         score = log_variance_bound(belief.variance, belief.df[:, None], total)
         if not ledger.varies:
             score = np.where(belief.flat, belief.unseen(ledger, 0.8, math.log(total)), score)
-        return smallest(price_of(state, ledger) * belief.weighed(score))
-
-    def learn(self, state: Plan, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Plan:
-        return state
-
-    @classmethod
-    def example(cls) -> Self:
-        return cls()
+        return smallest(price_of(plan, ledger) * belief.weighed(score))
 
 
 class _Belief(NamedTuple):
@@ -211,7 +199,7 @@ def _believe(plan: Plan, ledger: Ledger) -> _Belief:
 
 
 def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
-    """Return the draws that no score decides: the opening, the floor, or the only arm."""
+    """Return the draws that no score decides: the first draws, the floor, or the only arm."""
     if (first := first_draws(plan, ledger, pending)) is not None:
         return first
     if len(ledger) == 1:

@@ -53,9 +53,8 @@ def result_of(
     """
     scalar = history.scalar
     p = agreement[0]
-    answer = _answer if estimate.logs is None else _answer_of_logs
     return Result(
-        **answer(estimate, scalar),
+        **_answer(estimate, scalar),
         confidence=plan.confidence,
         draws=int(ledger.draws),
         cost=ledger.spent,
@@ -73,27 +72,23 @@ def result_of(
 
 
 def _answer(estimate: Estimate, scalar: bool) -> dict[str, Any]:
+    """Return the estimate, in a run of logs on both scales: there, that of logs is symmetric."""
     low, high = estimate.ends.low, estimate.ends.high
+    found: dict[str, Any] = {}
+    if estimate.logs is not None:
+        log, error, half = estimate.logs
+        ends = log_ends(log, half)
+        low, high = exp(np.array(ends))
+        found = {
+            "log_value": shaped(log, scalar),
+            "log_stderr": shaped(error, scalar),
+            "log_interval": (shaped(ends[0], scalar), shaped(ends[1], scalar)),
+        }
     return {
         "value": shaped(estimate.value, scalar),
         "stderr": shaped(estimate.stderr, scalar),
         "interval": (shaped(low, scalar), shaped(high, scalar)),
-    }
-
-
-def _answer_of_logs(estimate: Estimate, scalar: bool) -> dict[str, Any]:
-    """Return the estimate on both scales; the interval is symmetric on the scale of logs."""
-    assert estimate.logs is not None
-    log, error, half = estimate.logs
-    ends = log_ends(log, half)
-    low, high = exp(np.array(ends))
-    return {
-        "value": shaped(estimate.value, scalar),
-        "stderr": shaped(estimate.stderr, scalar),
-        "interval": (shaped(low, scalar), shaped(high, scalar)),
-        "log_value": shaped(log, scalar),
-        "log_stderr": shaped(error, scalar),
-        "log_interval": (shaped(ends[0], scalar), shaped(ends[1], scalar)),
+        **found,
     }
 
 

@@ -33,7 +33,7 @@ from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
 from croupier.tables.single_draws import SingleDraws
-from croupier.tables.strata import strata_of
+from croupier.tables.strata_kind import strata_of
 from croupier.tables.tickets import Tickets, few
 
 if TYPE_CHECKING:
@@ -239,14 +239,15 @@ class Allocator:
         if not isinstance(batch, Outcome):
             asked = table.tickets.asked_for(batch)
             batch = self._outcome(asked, self._draws(values, costs))
-        if self._log is None:
-            table.tell(batch)
-            return
-        table.tickets.asked_for(batch)
-        table.known.check_components(batch)
-        with interrupts_held():
-            table.tell(self._log.keep(batch))
-            self._log.told(table, batch.ticket)
+        with arithmetic(self.plan.log):
+            if self._log is None:
+                table.tell(batch)
+                return
+            table.tickets.asked_for(batch)
+            table.known.check_components(batch)
+            with interrupts_held():
+                table.tell(self._log.keep(batch))
+                self._log.told(table, batch.ticket)
 
     def _draws(self, values: ArrayLike | Draws | None, costs: ArrayLike | None) -> Draws:
         if isinstance(values, Draws):

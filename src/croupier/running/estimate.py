@@ -28,7 +28,7 @@ from croupier.running.settings import AnytimeKind, RunSettings, settings_of
 from croupier.seeds import RandomLike
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress
-from croupier.tables.continuum import continuum_of
+from croupier.tables.continuum_kind import continuum_of
 from croupier.tables.independent import IndependentArms
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from croupier.data.log_scale import arithmetic
 from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError
 from croupier.estimates.combiners import Combiner
+from croupier.estimates.diagnostics import CLEARLY
 from croupier.estimates.guaranteed import merged_bets
 from croupier.estimates.intervals import Anytime, FixedSize, Guaranteed, Interval, ManyLooks
 from croupier.results.merging import run_agreement, run_by_run
@@ -27,9 +28,6 @@ from croupier.tables.base import kind_of
 __all__ = ["merge"]
 
 Run: TypeAlias = Result | StoredRun | Store | str | os.PathLike[str]
-
-#: Below this p-value, the runs do not disagree by chance.
-_CLEARLY: Final = 1e-3
 
 
 def merge(
@@ -190,7 +188,7 @@ def _widest(results: Sequence[Result], alike: bool) -> Interval:
 
 def _disagreement(p: Floats) -> list[str]:
     low = float(np.nanmin(p)) * len(p) if np.isfinite(p).any() else 1.0
-    if low >= _CLEARLY:
+    if low >= CLEARLY:
         return []
     shown = f"p = {low:.1g}" if low > 1e-99 else "p < 1e-99"
     return [

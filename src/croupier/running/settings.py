@@ -231,7 +231,7 @@ class RunSettings:
         return any_of(*watched, *self.tolerance.rules(), *self.budget.rules())
 
     def executors(self, arms: Sequence[Arm]) -> Executors | None:
-        """Return the staff that performs the batches; None means this process."""
+        """Return the executors that perform the batches; None means this process."""
         if self.started is not None:
             return self.started
         if self.workers is None and self.executor is None:

@@ -12,14 +12,14 @@ from croupier.checks import choice, count_of
 from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.estimates.combiners import Stratified
-from croupier.policies import MCUCB, GivenShares, Policy, as_policy
+from croupier.policies import MCUCB, Policy, Proportional, as_policy
 from croupier.policies.base import objective_weights
 from croupier.results.result import Result
 from croupier.running.estimate import Dealing, deal
 from croupier.running.grown_strata import MOST_PILOT_DRAWS, PILOT, Grown, grow
 from croupier.running.settings import ArmOptions, split_options
 from croupier.seeds import POLICY, seed_from, stream
-from croupier.tables.strata import strata_of
+from croupier.tables.strata_kind import strata_of
 
 __all__ = ["optimal_shares", "regret", "stratify"]
 
@@ -57,7 +57,7 @@ def stratify(
         policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
             or your own policy. The other policies look for one best arm, which strata do not have.
             By default "mc-ucb"; with ``splits="adaptive"`` the shares that the pilot found best,
-            `policies.GivenShares`.
+            `policies.Proportional`.
         **settings: Budgets, tolerances and all other options of `estimate`, except `combine`.
 
     Returns:
@@ -81,7 +81,7 @@ def stratify(
         choice("splits", splits, Literal["adaptive"])
         grown = _grown(strata, weights, over, pilot, settings)
         strata, weights = grown.strata, grown.weights
-        policy = GivenShares(grown.shares) if policy is None else policy
+        policy = Proportional(grown.shares) if policy is None else policy
     elif pilot is not None:
         raise PlanError(f"pilot={pilot!r} is for splits='adaptive': leave it out")
     named = as_arms(strata)  # type: ignore[arg-type]

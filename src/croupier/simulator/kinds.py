@@ -1,7 +1,33 @@
 """What kernels are told by a number: an index, a payoff, a distribution, what went wrong.
 
-Plain constants: players and problems choose by them, and numba compiles the same names into the
-kernels. This file needs no compiler.
+Players and problems choose by these names, and numba compiles the same names into the kernels. This
+file needs no compiler.
+
+| index | its parameters |
+|---|---|
+| UCB1 | scale, how much later than the draws so far the time is |
+| UCB_V | zeta, c, cut |
+| KL_UCB | f |
+| MOSS | horizon (0: anytime), arms |
+| SUBGAUSSIAN | sigma, alpha |
+| EVEN | none: the smallest count, which draws in turn |
+| TIGHTEST | how many indices, then kind and three parameters of each |
+
+| distribution of the values | its parameters |
+|---|---|
+| TWO_VALUES | low, high, the chance of high |
+| NORMAL | mean, deviation |
+| TRUNCATED | mean and deviation before the cut, low, high |
+| UNIFORM | low, high |
+| LOGNORMAL | mean and deviation of the logarithm |
+| RECORDED | none: any of the arm's recorded draws |
+
+| distribution of the costs | its parameters |
+|---|---|
+| COSTS_CONSTANT | the cost |
+| COSTS_LOGNORMAL | mean and deviation of the logarithm |
+| COSTS_GAMMA | shape, scale |
+| COSTS_RECORDED | none: beside the recorded value |
 """
 
 from __future__ import annotations
@@ -9,69 +35,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = [
-    "COSTS_CONSTANT",
-    "COSTS_GAMMA",
-    "COSTS_LOGNORMAL",
-    "COSTS_RECORDED",
-    "COST_DISTRIBUTIONS",
-    "COST_VARIANCE",
-    "COST_VARIANCE_TRIPLES",
-    "DISTRIBUTIONS",
-    "EVEN",
-    "KL_UCB",
-    "LOGNORMAL",
-    "MOSS",
-    "NORMAL",
-    "NOT_A_NUMBER",
-    "OUT_OF_RANGE",
-    "PAYOFFS",
-    "RECORDED",
-    "SECOND_MOMENT",
-    "SUBGAUSSIAN",
-    "TIGHTEST",
-    "TRUNCATED",
-    "TWO_VALUES",
-    "UCB1",
-    "UCB_V",
-    "UNIFORM",
-    "USERS_OWN",
-    "VARIANCE",
-]
-
-# Indices, with their parameters.
-UCB1: Final = 0  # scale, how much later than the draws so far the time is
-UCB_V: Final = 1  # zeta, c, cut
-KL_UCB: Final = 2  # f
-MOSS: Final = 3  # horizon (0: anytime), arms
-SUBGAUSSIAN: Final = 4  # sigma, alpha
-EVEN: Final = 5  # the smallest count: draws in turn
-TIGHTEST: Final = 6  # how many indices, then kind and three parameters of each
+UCB1, UCB_V, KL_UCB, MOSS, SUBGAUSSIAN, EVEN, TIGHTEST = range(7)
 
 # Payoffs: see `croupier.policies.payoffs`.
-SECOND_MOMENT: Final = 0
-VARIANCE: Final = 1
-COST_VARIANCE: Final = 2
-COST_VARIANCE_TRIPLES: Final = 3
+SECOND_MOMENT, VARIANCE, COST_VARIANCE, COST_VARIANCE_TRIPLES = range(4)
 
-# Laws of the values, with their parameters.
-USERS_OWN: Final = -1
-TWO_VALUES: Final = 0  # low, high, the chance of high
-NORMAL: Final = 1  # mean, deviation
-TRUNCATED: Final = 2  # mean and deviation before the cut, low, high
-UNIFORM: Final = 3  # low, high
-LOGNORMAL: Final = 4  # mean and deviation of the logarithm
-RECORDED: Final = 5  # any of the arm's recorded draws
+USERS_OWN, TWO_VALUES, NORMAL, TRUNCATED, UNIFORM, LOGNORMAL, RECORDED = range(-1, 6)
+COSTS_CONSTANT, COSTS_LOGNORMAL, COSTS_GAMMA, COSTS_RECORDED = range(4)
 
-# Laws of the costs, with their parameters.
-COSTS_CONSTANT: Final = 0  # the cost
-COSTS_LOGNORMAL: Final = 1  # mean and deviation of the logarithm
-COSTS_GAMMA: Final = 2  # shape, scale
-COSTS_RECORDED: Final = 3  # beside the recorded value
-
-# What can go wrong: written with the run's arm, time and value.
-OUT_OF_RANGE: Final = 1
-NOT_A_NUMBER: Final = 2
+# What can go wrong, written with the run's arm, time and value; 0 is nothing.
+OUT_OF_RANGE, NOT_A_NUMBER = range(1, 3)
 
 #: Payoffs by the names that policies have for them, and distributions as they are shown.
 PAYOFFS: Final[Mapping[str, int]] = {

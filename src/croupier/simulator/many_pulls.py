@@ -29,9 +29,9 @@ ONE: Final = np.uint64(1)
 def _certain(
     kind: int, policy: Any, highs: float, count: float, more: float, block: float, at: Any
 ) -> bool:
-    """Will the leader lead throughout a block with `more` tops, in any order?
+    """Will the leader lead throughout a block with `more` high losses, in any order?
 
-    `at` is: threshold, bottom, top - bottom, and for UCB-V the greatest count and the level.
+    `at` is: threshold, low, high - low, and for UCB-V the greatest count and the level.
     """
     most = (highs + more) / (count + more)
     if kind != UCB_V:
@@ -67,7 +67,7 @@ def walk(
     most: int,
     at: Any,
 ) -> tuple[int, float]:
-    """Pull an arm of two values as long as it is certain to lead; return pulls and tops."""
+    """Pull an arm of two values as long as it is certain to lead; return pulls and high losses."""
     made = ZERO
     while made < most:
         left = most - made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +107,7 @@ class ArmBooks:
         tickets.asked_for(outcome)
         self.check_components(outcome)
         tickets.arrive(outcome)
-        with arithmetic(self.plan.log):
+        with arithmetic(log=True) if self.plan.log else nullcontext():
             for told in tickets.in_order():
                 arm = self.add(told)
                 if self._interval.looking:

@@ -220,12 +220,12 @@ class Kind:
 #: The kinds of tables by name: a module with a `KIND` (loaded when it is needed), or the kind.
 KINDS: Final[dict[str, str | Kind]] = {
     "independent": "croupier.tables.independent",
-    "strata": "croupier.tables.strata",
+    "strata": "croupier.tables.strata_kind",
     "mixture": "croupier.importance.mixture_kind",
     "race": "croupier.integration.race",
     "probability": "croupier.rare.rare_kind",
     "evidence": "croupier.annealing.evidence_kind",
-    "continuum": "croupier.tables.continuum",
+    "continuum": "croupier.tables.continuum_kind",
 }
 
 

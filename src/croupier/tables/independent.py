@@ -34,7 +34,41 @@ from croupier.tables.tickets import Tickets
 __all__ = ["KIND", "IndependentArms", "ToldArms", "example_arms", "kind_of_arms"]
 
 
-class IndependentArms:
+class _Arms:
+    """What a table of independent arms shows, whether it plays or only reads a store."""
+
+    plan: Plan
+    known: ArmBooks
+    tickets: Tickets
+
+    @property
+    def interval(self) -> Interval:
+        """How the error bar is made."""
+        return self.known.interval
+
+    @interval.setter
+    def interval(self, interval: Interval) -> None:
+        self.known.interval = interval
+
+    @property
+    def aim(self) -> Aim:
+        """Where the run is expected to stop."""
+        return self.known.aim
+
+    @aim.setter
+    def aim(self, aim: Aim) -> None:
+        self.known.aim = aim
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands, from what was told in ticket order without a gap."""
+        return self.known.progress(self.tickets, seconds)
+
+    def result(self) -> Result:
+        """Return the result from everything told so far."""
+        return self.known.result(self.tickets)
+
+
+class IndependentArms(_Arms):
     """The table of arms whose draws are independent of each other.
 
     The decision for ticket t uses exactly the outcomes 0..t-width. They count in ticket order, and
@@ -64,24 +98,6 @@ class IndependentArms:
         self.decisions: deque[Decision] = deque()
         for _ in range(plan.width):
             self.decide()
-
-    @property
-    def interval(self) -> Interval:
-        """How the error bar is made."""
-        return self.known.interval
-
-    @interval.setter
-    def interval(self, interval: Interval) -> None:
-        self.known.interval = interval
-
-    @property
-    def aim(self) -> Aim:
-        """Where the run is expected to stop."""
-        return self.known.aim
-
-    @aim.setter
-    def aim(self, aim: Aim) -> None:
-        self.known.aim = aim
 
     # -- ask
 
@@ -178,14 +194,6 @@ class IndependentArms:
 
     # -- what is known
 
-    def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stands, from what was told in ticket order without a gap."""
-        return self.known.progress(self.tickets, seconds)
-
-    def result(self) -> Result:
-        """Return the result from everything told so far."""
-        return self.known.result(self.tickets)
-
     def snapshot(self) -> dict[str, Any] | None:
         """Return the whole state of a run except its history."""
         return snapshots.snapshot_of(self)
@@ -195,7 +203,7 @@ class IndependentArms:
         snapshots.go_on_from(self, snapshot, rows)
 
 
-class ToldArms:
+class ToldArms(_Arms):
     """Independent arms without a policy: stored outcomes are told again, and nothing is decided.
 
     A store holds only the name of a policy. The result of a run does not need the policy.
@@ -205,15 +213,6 @@ class ToldArms:
         self.plan = plan
         self.known = ArmBooks(plan, combiner, reading.interval, reading.learns)
         self.tickets = Tickets(plan.width)
-
-    @property
-    def interval(self) -> Interval:
-        """How the error bar is made."""
-        return self.known.interval
-
-    @interval.setter
-    def interval(self, interval: Interval) -> None:
-        self.known.interval = interval
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> None:
         """Return None: this table decides nothing."""
@@ -227,14 +226,6 @@ class ToldArms:
     def tell(self, outcome: Outcome) -> None:
         """Take a stored outcome."""
         self.known.tell(self.tickets, outcome)
-
-    def progress(self, seconds: float = 0.0) -> Progress:
-        """Return where the run stood."""
-        return self.known.progress(self.tickets, seconds)
-
-    def result(self) -> Result:
-        """Return the result from everything told so far."""
-        return self.known.result(self.tickets)
 
     def snapshot(self) -> None:
         """Return None: only a run that is played leaves snapshots."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from croupier.data.call_prices import CHUNK
 from croupier.data.draws import Batch, Floats, Outcome
 from croupier.data.history import Curve
 from croupier.data.plan import Plan
@@ -82,7 +83,7 @@ class Rounds(ABC):
     """
 
     #: The largest number of draws in one call of an arm.
-    most_in_a_call: ClassVar[int] = 10_000
+    most_in_a_call: ClassVar[int] = CHUNK
 
     #: Whether the budget may cut a piece, and put out a part of it.
     cuts: ClassVar[bool] = True

@@ -31,12 +31,6 @@ _log = logging.getLogger("croupier")
 #: A run that takes fewer seconds than this shows no bar.
 _PATIENCE: Final = 0.4
 
-#: How often the clock of the bar moves, in seconds.
-_SECOND: Final = 1.0
-
-#: With progress=True and no terminal, a line is written this often, in seconds.
-_LINES: Final = 5.0
-
 
 def interactive() -> bool:
     """Return whether stderr is a terminal, or this is a notebook."""
@@ -316,7 +310,7 @@ class Watch:
             with self._lock:
                 self._show()
                 self._display.tick()
-            wait = _SECOND
+            wait = 1.0
 
     def _show(self) -> None:
         if not self._open and self._display is not None:
@@ -343,7 +337,7 @@ def watching(progress: bool | None, unit: str) -> Watch:
         return Watch(None)
     if interactive():
         return Watch(Live(unit))
-    return Watch(LogProgress(unit, _LINES, _to_stderr) if progress else LogProgress(unit))
+    return Watch(LogProgress(unit, 5.0, _to_stderr) if progress else LogProgress(unit))
 
 
 def _to_stderr(line: str) -> None:

@@ -7,22 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from croupier.views import formats
+from croupier.views.result_table import rich_table
 from croupier.views.summary import ArmSummary, Summary, components
-from croupier.views.table_content import content
+from croupier.views.table_content import MOST_ARMS, content
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
 __all__ = ["Snapshot", "shown", "sparkline", "view"]
 
 #: Eight heights of a bar, for the line of the estimate.
 _HEIGHTS = "▁▂▃▄▅▆▇█"
-_BAR = 8
 _WIDE = 40
-
-#: This many arms are shown, those with the largest shares.
-_MOST_ARMS = 20
 
 
 class Snapshot(TypedDict):
@@ -81,8 +77,7 @@ def view(run: Snapshot) -> RenderableType:
     summary = run["summary"]
     if summary is None:
         return Group(*lines, Text("no outcome yet", dim))
-    words = content(summary)
-    lines += [Text(""), Text.assemble((words.estimate, "bold"), f"   {words.interval}")]
+    lines.append(Text(""))
     if len(run["cost"]) > 1:
         steady = len(run["value"]) // 3  # the first estimates would hide all others
         lines.append(Text.assemble(("estimate  ", dim), (sparkline(run["value"][steady:]), "blue")))
@@ -90,9 +85,8 @@ def view(run: Snapshot) -> RenderableType:
         lines.append(
             Text.assemble(("log error ", dim), (sparkline(errors), "blue"), ("  over cost", dim))
         )
-    lines += [Text(""), _arms(summary)]
-    lines += [Text(f"warning: {warning}", "yellow") for warning in words.warnings]
-    return Group(*lines)
+        lines.append(Text(""))
+    return Group(*lines, rich_table(summary))
 
 
 def _spent(run: Snapshot) -> RenderableType | None:
@@ -117,27 +111,6 @@ def _facts(run: Snapshot) -> list[str]:
     return parts
 
 
-def _arms(summary: Summary) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    titles = ("arm", "draws", "share", "", "cost x var", "efficiency", "")
-    for title, right in zip(titles, (0, 1, 1, 0, 1, 1, 0), strict=True):
-        table.add_column(title, justify="right" if right else "left", no_wrap=True)
-    for arm in sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]:
-        table.add_row(
-            Text(formats.shorten(arm["name"], 20)),
-            formats.count(arm["draws"]),
-            formats.percent(arm["share"]),
-            Text(_bar(arm["share"]), "green"),
-            formats.compact(_loss(arm)),
-            formats.compact(arm["efficiency"], 2),
-            Text(_bar(arm["efficiency"] or 0.0), "blue"),
-        )
-    return table
-
-
 def _loss(arm: ArmSummary) -> float | None:
     """Return the cost of a draw times its variance, of the first component: smallest is best."""
     cost, variance = arm["cost_per_draw"], arm["variance"]
@@ -155,7 +128,7 @@ def shown(run: Snapshot) -> dict[str, Any]:
     if summary is None:
         return words
     texts = content(summary)
-    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:_MOST_ARMS]
+    ranked = sorted(summary["arms"], key=lambda arm: -arm["share"])[:MOST_ARMS]
     return {
         **words,
         "answer": texts.estimate,
@@ -175,8 +148,3 @@ def shown(run: Snapshot) -> dict[str, Any]:
             for arm in ranked
         ],
     }
-
-
-def _bar(share: float) -> str:
-    filled = min(_BAR, max(round(_BAR * share), int(share > 0)))
-    return "━" * filled

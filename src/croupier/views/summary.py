@@ -129,50 +129,18 @@ def example() -> Summary:
     >>> [arm["name"] for arm in example()["arms"]]
     ['naive', 'tilted']
     """
-    naive = ArmSummary(
-        name="naive",
-        draws=100,
-        share=0.1,
-        mean=0.48,
-        variance=0.25,
-        cost_per_draw=1.0,
-        efficiency=0.04,
-        weight=0.02,
-    )
-    tilted = ArmSummary(
-        name="tilted",
-        draws=900,
-        share=0.9,
-        mean=0.5031,
-        variance=0.01,
-        cost_per_draw=1.0,
-        efficiency=1.0,
-        weight=0.98,
-    )
+    naive, tilted = (
+        ArmSummary(name=name, draws=draws, share=draws / 1000, mean=mean, variance=variance,
+                   cost_per_draw=1.0, efficiency=efficiency, weight=weight)
+        for name, draws, mean, variance, efficiency, weight in (
+            ("naive", 100, 0.48, 0.25, 0.04, 0.02), ("tilted", 900, 0.5031, 0.01, 1.0, 0.98),
+        )
+    )  # fmt: skip
     return Summary(
-        value=0.5026,
-        stderr=0.0033,
-        low=0.4961,
-        high=0.5091,
-        confidence=0.95,
-        interval_kind="fixed-size",
-        draws=1000,
-        cost=1000.0,
-        unit="draws",
-        seconds=0.0021,
-        stopped="draws",
-        agreement=0.64,
-        leader="tilted",
-        unnoticed=0.14,
-        policy="variance-thompson",
-        combine="guarded",
-        seed=7,
-        warnings=[],
-        arms=[naive, tilted],
-        table="independent",
-        rows=RowWords(
-            arms="arms",
-            untested=None,
-            efficiency="precision per cost, relative to the best arm",
-        ),
-    )
+        value=0.5026, stderr=0.0033, low=0.4961, high=0.5091, confidence=0.95,
+        interval_kind="fixed-size", draws=1000, cost=1000.0, unit="draws", seconds=0.0021,
+        stopped="draws", agreement=0.64, leader="tilted", unnoticed=0.14,
+        policy="variance-thompson", combine="guarded", seed=7, warnings=[], arms=[naive, tilted],
+        table="independent", rows={"arms": "arms", "untested": None,
+                                   "efficiency": "precision per cost, relative to the best arm"},
+    )  # fmt: skip

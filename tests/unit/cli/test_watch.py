@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import croupier as cr
 from croupier import cli
 from croupier.cli.serve import make_server
-from croupier.cli.snapshots import snapshot_of
+from croupier.cli.stored_snapshot import snapshot_of
 from croupier.views.run_view import view
 from tests.conftest import fine, rough
 
@@ -48,7 +48,7 @@ def test_a_view_has_the_budget_the_estimate_and_the_arms(store: Path) -> None:
     said = invoke("watch", store, "--once").output
     assert "finished: draws (100% of 3,000 draws)" in " ".join(said.split())
     assert "95% interval" in said
-    for part in ("cost x var", "efficiency", "estimate", "log error", "fine", "▁"):
+    for part in ("share", "efficiency", "estimate", "log error", "fine", "▁"):
         assert part in said
 
 

@@ -14,7 +14,7 @@ from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
-SCHEDULE = Schedule(opening=6, growth=2.0)
+SCHEDULE = Schedule(first=6, growth=2.0)
 
 
 @dataclass

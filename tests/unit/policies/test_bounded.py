@@ -11,7 +11,6 @@ import pytest
 import croupier as cr
 from croupier.policies import KLUCB, MOSS, UCB1, UCBV, RobustUCB, SubgaussianUCB, Thompson, Tightest
 from croupier.policies.bounded import Lessons
-from croupier.policies.heavy import Kept
 from croupier.policies.payoffs import Payoff, Terms
 
 pytestmark = pytest.mark.filterwarnings("error", "ignore::croupier.CroupierWarning")
@@ -191,14 +190,6 @@ def test_pairs_find_the_best_of_cost_times_variance() -> None:
     for payoff in ("auto", "cost-variance-triples"):
         result = cr.estimate(arms, cost=100_000, policy=KLUCB(payoff=payoff), rng=7)  # type: ignore[arg-type]
         assert result.arms["cheap"].share > 0.6
-
-
-def test_what_is_kept_is_not_changed_by_what_comes_later() -> None:
-    first = Kept(np.empty(0), 0).with_more(np.array([1.0, 2.0]))
-    second, other = first.with_more(np.array([3.0])), first.with_more(np.array([4.0]))
-    assert first.values.tolist() == [1.0, 2.0]
-    assert second.values.tolist() == [1.0, 2.0, 3.0]
-    assert other.values.tolist() == [1.0, 2.0, 4.0]
 
 
 @pytest.mark.parametrize("time", ["played", "paper"])

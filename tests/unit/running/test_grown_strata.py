@@ -124,7 +124,7 @@ def test_coordinates_have_distributions() -> None:
     )
     assert abs(result.value - 4) < 4 * result.stderr
     assert 0.8 * 5_000 < result.draws < 0.98 * 5_000  # the rest was the pilot
-    assert result.plan.policy["name"] == "shares"
+    assert result.plan.policy["name"] == "proportional"
     names = " ".join(row.name for row in result.arms)
     assert "x1 < " in names
     assert result.plan.table == "strata"

@@ -36,12 +36,7 @@ def arms_of(contents: Any, folder: Path) -> dict[str, Arm]:
 def arm_of(section: str, name: str, entry: Any, folder: Path, more: tuple[str, ...] = ()) -> Arm:
     """Return the arm of one subsection; `more` are keys that others read."""
     where = f"[{section}.{name}]"
-    if not isinstance(entry, Mapping) or ("python" in entry) == ("command" in entry):
-        has = f"it has {', '.join(entry)}" if isinstance(entry, Mapping) else f"it is {entry!r:.80}"
-        raise PlanError(
-            f'{where} must have either command = ["./program", "{{size}}", "{{seed}}"] or '
-            f'python = "module:function", but {has}'
-        )
+    _check_one(where, entry, '["./program", "{size}", "{seed}"]')
     about = {key: entry[key] for key in _OF_ANY if key in entry}
     try:
         if "python" in entry:
@@ -57,12 +52,7 @@ def arm_of(section: str, name: str, entry: Any, folder: Path, more: tuple[str, .
 
 def function_of(where: str, entry: Any, folder: Path, known: tuple[str, ...]) -> Any:
     """Return the function of a section: a Python function, or a program that reads points."""
-    if not isinstance(entry, Mapping) or ("python" in entry) == ("command" in entry):
-        has = f"it has {', '.join(entry)}" if isinstance(entry, Mapping) else f"it is {entry!r:.80}"
-        raise PlanError(
-            f'{where} must have either python = "module:function" or command = ["./program"], but '
-            f"{has}"
-        )
+    _check_one(where, entry, '["./program"]')
     if "command" in entry:
         check_keys(where, "key", entry, (*_OF_PROGRAMS, *known))
         try:
@@ -73,6 +63,15 @@ def function_of(where: str, entry: Any, folder: Path, known: tuple[str, ...]) ->
     if not isinstance(entry["python"], str):
         raise PlanError(f"{where}: python must be a text, got {entry['python']!r:.80}")
     return load_reference(entry["python"], folder)
+
+
+def _check_one(where: str, entry: Any, command: str) -> None:
+    """Refuse a section that has not just one of a program and a Python function."""
+    if not isinstance(entry, Mapping) or ("python" in entry) == ("command" in entry):
+        has = f"it has {', '.join(entry)}" if isinstance(entry, Mapping) else f"it is {entry!r:.80}"
+        raise PlanError(
+            f'{where} must have either command = {command} or python = "module:function", but {has}'
+        )
 
 
 def _program(entry: Mapping[str, Any], folder: Path) -> Program:

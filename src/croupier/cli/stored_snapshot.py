@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["snapshot_of"]
 
-_POINTS = 100
-
 
 def snapshot_of(path: Path) -> Snapshot:
     """Return a stored run as it is now; a store that is not there yet is no error."""
@@ -49,7 +47,7 @@ def snapshot_of(path: Path) -> Snapshot:
     if not status.tickets:
         return {**empty, **about}  # type: ignore[typeddict-item]
     result = run.result()
-    curve = result.history.curve(_POINTS)
+    curve = result.history.curve(100)
     value, half = (x if x.ndim == 1 else x[:, 0] for x in (curve.value, curve.half_width))
     about |= {
         "left": _left(status, result, spent),
