@@ -100,10 +100,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 # Other libraries stay out of the environment that croupier is tested in. They are only run.
-$(PEERS): pyproject.toml constraints.txt benchmarks/peers.txt
+$(PEERS): pyproject.toml constraints.txt
 	@$(PYTHON) -m venv --clear .venv-peers
 	@echo "Installing croupier and what it is compared with into .venv-peers ..."
-	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e '.[all]' -r benchmarks/peers.txt
+	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt pip
+	@.venv-peers/bin/python -m pip install --quiet -c constraints.txt -e '.[all]' --group peers
 	@touch $@
 
 # The site and the files of a release have tools of their own; croupier needs none of them.

@@ -147,7 +147,7 @@ def load(name: str, suite: str) -> Any:
         raise SystemExit(
             f"{error.name} is not installed. `make bench-{suite}` installs it with croupier into "
             ".venv-peers. To do it by hand:\n"
-            "    pip install -c constraints.txt -e '.[all]' -r benchmarks/peers.txt"
+            "    pip install -c constraints.txt -e '.[all]' --group peers"
         ) from None
 
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One integrand, no arms
 #
-# An option pays what the geometric mean of 32 prices is above a strike. You have the payoff as a function of the path, and no idea which method of variance reduction fits it. `cr.integrate` takes the payoff and the law of the path, and lets families of randomised nets race: plain coordinates, principal components, and importance densities that are fitted on the way.
+# An option pays the amount by which the geometric mean of 32 prices exceeds a strike. You have the payoff as a function of the path, and you do not know which method of variance reduction fits it. `cr.integrate` takes the payoff and the distribution of the path, and lets families of randomised nets race: plain coordinates, principal components, and importance densities that are fitted during the run.
 #
 # Three strikes are priced at once, on the same points.
 #
@@ -16,6 +16,7 @@ import croupier as cr
 
 STEPS, SIGMA, RATE = 32, 0.3, 0.05
 STRIKES = np.array([0.9, 1.0, 1.2])
+names = [f"strike {strike}" for strike in STRIKES]
 times = np.arange(1, STEPS + 1) / STEPS
 path = stats.multivariate_normal(np.zeros(STEPS), np.minimum.outer(times, times))
 
@@ -26,7 +27,7 @@ def payoffs(w):
     return np.exp(-RATE) * np.maximum(mean[:, None] - STRIKES, 0)
 
 
-result = cr.integrate(payoffs, path, rtol=1e-3, draws=1_000_000, names=["0.9", "1.0", "1.2"], rng=7)
+result = cr.integrate(payoffs, path, rtol=1e-3, draws=1_000_000, names=names, rng=7)
 print(result)
 
 # %% [markdown]

@@ -1,17 +1,15 @@
 # %% [markdown]
 # # A program in another language
 #
-# Your simulator is not a Python function? Then a Python function calls it. Here the arms are programs in awk, which every Unix has; a program in C, Fortran or R works the same way. The program takes a number of draws and a seed, and prints one value per line.
+# Your simulator is a program in another language? `cr.Program` makes an arm of it. Here the arms are programs in awk, which every Unix has; a program in C, Fortran or R works the same way. The program takes a number of draws and a seed, and prints one value per line.
 #
-# Two rules make this right. The seed comes from the `rng` that croupier gives, so every batch has its own seed, and the run can be repeated. And the program makes many draws per call, because to start it costs a few milliseconds.
+# croupier replaces `{size}` and `{seed}` in the command. Every batch has its own seed, so the run can be repeated. A call makes many draws, because to start a program costs a millisecond or more.
 #
 # The problem is Buffon's: a needle of length 1 falls on a floor with lines at distance 1. The number of lines that it crosses has the mean 2/π. A cross of two needles has twice this mean, so half of its count is an arm, too. And given the angle, the mean over all places is known: it is the height of the needle.
 #
 # It takes 4 seconds, and it needs awk.
 
 # %%
-import subprocess
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -21,7 +19,7 @@ import croupier as cr
 START = "function floor(x) { return x < 0 ? int(x) - (x < int(x)) : int(x) } "
 START += "function abs(x) { return x < 0 ? -x : x } "
 START += "function crossed(u, h) { return abs(floor(u + h) - floor(u - h)) } "
-START += "BEGIN { srand(seed); pi = atan2(0, -1); for (i = 0; i < size; i++) { u = rand(); v = pi * rand(); "
+START += "BEGIN { srand({seed}); pi = atan2(0, -1); for (i = 0; i < {size}; i++) { u = rand(); v = pi * rand(); "
 PROGRAMS = {
     "needle": "print crossed(u, sin(v) / 2)",
     "cross": "print (crossed(u, sin(v) / 2) + crossed(u, cos(v) / 2)) / 2",
@@ -30,17 +28,7 @@ PROGRAMS = {
 }
 
 
-def program(line):
-    def draw(rng, size):
-        seed = int(rng.integers(2**31))
-        command = ["awk", "-v", f"size={size}", "-v", f"seed={seed}", START + line + " } }"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return np.array(done.stdout.split(), dtype=float)
-
-    return draw
-
-
-arms = {name: program(line) for name, line in PROGRAMS.items()}
+arms = {name: cr.Program(["awk", START + line + " } }"]) for name, line in PROGRAMS.items()}
 result = cr.estimate(arms, draws=200_000, batch=100, rng=7)
 print(result)
 

@@ -30,6 +30,10 @@ WANTED = {
     "quantile": "howto/shortfall.html",
     "Bayes factor": "howto/compare-models.html",
     "rare event": "rare.html",
+    "seed": "guide.html",
+    "reproducible": "guide.html",
+    "parallel": "scale.html",
+    "value at risk": "howto/shortfall.html",
 }
 
 pytestmark = [

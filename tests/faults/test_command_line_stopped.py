@@ -112,3 +112,29 @@ def test_an_arm_that_does_not_look_up_is_left_after_the_grace_time(tmp_path: Pat
     run.stdout.close()
     assert code == 143
     assert cr.open_run(path).status.tickets == 0
+
+
+ALARMED = """
+import signal, time
+from croupier import cli
+from croupier.cli import terminal
+from croupier.examples import asian_option as demo
+
+def alarmed(rng, size):
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    time.sleep(0.05)
+    return rng.random(size)
+
+terminal._GRACE = 0.1
+signal.signal(signal.SIGALRM, lambda *_: None)
+demo.ARMS = {"alarmed": alarmed}
+cli.main()
+"""
+
+
+def test_a_signal_that_belongs_to_an_arm_does_not_end_the_run() -> None:
+    """Not even if the run goes on for longer than the grace time of those that end it."""
+    command = [sys.executable, "-c", ALARMED, "demo", "--no-picture", "--seconds", "2"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 0, run
+    assert "stopped by seconds" in run.stdout

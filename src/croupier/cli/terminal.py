@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -79,9 +79,9 @@ def signals_interrupt() -> Iterator[None]:
     awake, wake = socket.socketpair()
     wake.setblocking(False)
     ended = threading.Event()
-    threading.Thread(target=_end_by_force, args=(awake, ended), daemon=True).start()
-    woken = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     wanted = (signal.SIGINT, signal.SIGTERM)
+    threading.Thread(target=_end_by_force, args=(awake, wanted, ended), daemon=True).start()
+    woken = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
     before = {number: signal.getsignal(number) for number in wanted}
     for number in wanted:
         if before[number] is not signal.SIG_IGN:
@@ -96,10 +96,13 @@ def signals_interrupt() -> Iterator[None]:
         wake.close()
 
 
-def _end_by_force(awake: socket.socket, ended: threading.Event) -> None:
-    """Wait for a signal, then for the end of the run; if the run does not end, end it."""
+def _end_by_force(
+    awake: socket.socket, wanted: Sequence[signal.Signals], ended: threading.Event
+) -> None:
+    """Wait for a wanted signal, then for the end of the run; if the run does not end, end it."""
     with awake:
-        number = awake.recv(1)
+        while (number := awake.recv(1)) and number[0] not in wanted:
+            pass  # it belongs to an arm, such as the alarm of its own timeout
     if number and not ended.wait(_GRACE):
         os._exit(128 + number[0])
 

@@ -1,6 +1,6 @@
 """Record what SMPyBandits decides: python -m tests.data.smpybandits.record, from the root.
 
-It needs SMPyBandits (benchmarks/peers.txt); nothing else in croupier does. See README.md.
+It needs SMPyBandits (the group `peers` of pyproject.toml); nothing else does. See README.md.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import croupier as cr
 from croupier.importance import Family, Normal
 from croupier.importance.mixture_answer import fitted
 from croupier.importance.mixture_run import tuned_names
+from tests.fair_clock import fair_clock
 from tests.marks import slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
@@ -131,7 +132,8 @@ def test_a_tolerance_stops_the_run_and_is_met() -> None:
 
 
 def test_a_budget_of_seconds_is_used_up() -> None:
-    result = family().estimate(seconds=0.05, rng=7)
+    with fair_clock():
+        result = family().estimate(seconds=0.05, rng=7)
     assert result.stopped == "seconds"
     assert all(row.draws for row in result.arms)
 
