@@ -100,6 +100,7 @@ _NO_CHAINS = "leave it out: croupier chooses its chains itself; give draws= or s
 
 #: What other libraries have, and how it is said here.
 _INSTEAD = {
+    "integrate": {"args": "give f(x) alone, such as lambda x: f(x, a)"},
     "probability": {
         **dict.fromkeys(("mean", "cov", "dist", "distribution", "marginals", "prior"), _OVER),
         **dict.fromkeys(("d", "dim", "ndim", "n_dim"), "give over=d for d standard normal numbers"),

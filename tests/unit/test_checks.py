@@ -124,6 +124,7 @@ def test_an_unknown_setting_is_refused_as_python_would_with_the_likeliest_name()
         ("probability", "threshold", "did you mean 'below'?"),
         ("probability", "limit", "did you mean 'below'?"),
         ("integrate", "limit", "did you mean 'draws'?"),
+        ("integrate", "args", "give f(x) alone, such as lambda x: f(x, a)"),
         ("probability", "cov", "give the distribution as over=, for example multivariate_normal"),
         ("probability", "dim", "give over=d for d standard normal numbers"),
         ("evidence", "nlive", "leave it out: croupier chooses its chains itself; give draws= or"),

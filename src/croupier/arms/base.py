@@ -87,7 +87,8 @@ class Arm:
     def guided(self) -> bool:
         """Whether a call has a state as its third argument."""
         draw = self.draw
-        return hasattr(draw, "learn") or (hasattr(draw, "draw") and not callable(draw))
+        plain = callable(draw) or isinstance(draw, Mapping)  # a continuum has a draw, too
+        return hasattr(draw, "learn") or (hasattr(draw, "draw") and not plain)
 
     def call(self, state: Any) -> DrawFunction:
         """Return the arm as a function of (rng, size), at a state if it is guided by one."""
@@ -159,16 +160,27 @@ def as_arms(arms: Mapping[str, ArmLike] | Iterable[ArmLike]) -> tuple[Arm, ...]:
     if isinstance(arms, Mapping):
         pairs: Sequence[tuple[Any, Any]] = list(arms.items())
     elif isinstance(arms, Arm | Set | str) or not isinstance(arms, Iterable):
-        way = ""
-        if isinstance(arms, Arm) or callable(arms):
-            way = "; for one arm give a list of one: [arm]"
-        raise PlanError(f"arms must be a mapping name -> arm or a list of arms, got {arms!r}{way}")
+        raise PlanError(
+            f"arms must be a mapping name -> arm or a list of arms, got {arms!r:.100}"
+            f"{_way_out(arms) or '; for one arm give a list of one: [arm]' * callable(arms)}"
+        )
     else:
         pairs = [(_name_of(arm, number), arm) for number, arm in enumerate(arms, 1)]
     if not pairs:
         raise PlanError("there are no arms: give at least one, such as {'naive': naive}")
     unique_names([name for name, _ in pairs])
     return tuple(_named(name, arm) for name, arm in pairs)
+
+
+def _way_out(thing: Any) -> str:
+    """Say how something is given that is no arm, but has arms or is one already."""
+    if isinstance(thing, Arm):
+        return "; for one arm give a list of one: [arm]"
+    if isinstance(thing, Mapping):
+        return "; it is a mapping of arms: give it alone, or join it: {**mapping, 'other': other}"
+    if callable(getattr(thing, "arms", None)):
+        return "; give what its arms() returns"
+    return "; cr.play plays a table" if hasattr(thing, "ask") else ""
 
 
 def _named(name: Any, arm: Any) -> Arm:
@@ -191,7 +203,8 @@ def _check_callable(name: str | None, draw: Any, guided: bool) -> None:
     """Refuse, before anything is drawn, what cannot be called as draw(rng, size)."""
     arm = "an arm" if name is None else f"arm {name!r}"
     if not callable(draw):
-        raise PlanError(f"{arm} is not callable: {draw!r}; an arm is a function (rng, size)")
+        way = _way_out(draw) or "; an arm is a function (rng, size)"
+        raise PlanError(f"{arm} is not callable: {draw!r:.100}{way}")
     expected = 3 if guided else 2
     if _first_names(draw) == ("size", "rng"):
         raise PlanError(f"{arm} takes (size, rng); an arm takes (rng, size), in this order")

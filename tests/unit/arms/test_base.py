@@ -12,6 +12,7 @@ import pytest
 
 import croupier as cr
 from croupier.arms.base import as_arms
+from croupier.importance import Family
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -94,6 +95,32 @@ def test_no_arms_are_refused(nothing: Any) -> None:
 def test_a_bare_arm_is_refused_with_the_way_to_give_one(arms: Any) -> None:
     with pytest.raises(cr.PlanError, match="arms must be a mapping name -> arm or a list of arms"):
         cr.estimate(arms, draws=10)
+
+
+FAMILY = Family.tilted(lambda x: x[:, 0] > 2, shifts=[0, 2])
+POINTS = cr.continuum(lambda rng, size, drift: rng.normal(drift, 1, size) - drift, drift=(0, 2))
+
+
+@pytest.mark.parametrize(
+    ("arms", "way"),
+    [
+        (cr.Arm(naive, name="naive"), r"for one arm give a list of one: \[arm\]$"),
+        ([POINTS, naive], r"it is a mapping of arms: give it alone, or join it: \{\*\*mapping, "),
+        ({"points": POINTS}, "it is a mapping of arms: give it alone"),
+        (FAMILY, r"give what its arms\(\) returns$"),
+        ([FAMILY], r"give what its arms\(\) returns$"),
+        (cr.Allocator(["a"]), "cr.play plays a table$"),
+    ],
+)
+def test_what_has_arms_or_a_table_is_told_how_it_is_given(arms: Any, way: str) -> None:
+    with pytest.raises(cr.PlanError, match=way) as caught:
+        cr.estimate(arms, draws=10)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_continuum_may_be_joined_with_other_arms() -> None:
+    result = cr.estimate({**POINTS, "naive": lambda rng, n: rng.normal(0, 9, n)}, draws=500, rng=7)
+    assert result.arms["naive"].share < 0.2
 
 
 # -- what cannot be called
