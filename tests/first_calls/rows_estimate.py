@@ -319,3 +319,46 @@ def ready_made_arms_with_names_of_ones_own(rng):
         "cells": cr.arms.stratified(np.exp, (0, 1)),
     }
     return cr.estimate(arms, draws=100_000, rng=rng)
+
+
+@row(137 / 60, best="spacings", within=0.05)
+def the_largest_of_five_lifetimes(rng):
+    def largest(rng, size):
+        return rng.exponential(size=(size, 5)).max(axis=1)
+
+    def spacings(rng, size):  # the k-th gap has the mean 1/k: the variance is four times as small
+        u = rng.random((size, 5))
+        return (-(np.log(u) + np.log1p(-u)) / 2 / np.arange(1, 6)).sum(axis=1)
+
+    return cr.estimate([largest, spacings], draws=3_000, rng=rng)
+
+
+@row(np.pi, warns=EITHER)
+def pi_in_fifty_draws(rng):
+    def hits(rng, size):
+        return 4.0 * ((rng.random((size, 2)) ** 2).sum(axis=1) < 1)
+
+    def heights(rng, size):
+        return 4 * np.sqrt(1 - rng.random(size) ** 2)
+
+    return cr.estimate([hits, heights], draws=50, rng=rng)
+
+
+@row(3.0, within=0.01)
+def fifty_arms_in_five_hundred_draws(rng):
+    def arm(spread):
+        return lambda rng, size: rng.normal(3.0, spread, size)
+
+    arms = {f"{spread:.3g}": arm(spread) for spread in np.geomspace(0.1, 10, 50)}
+    return cr.estimate(arms, draws=500, rng=rng)
+
+
+@row(np.e - 1, holds=lambda result: result.arms["plain"].share < 0.2)
+def a_continuum_beside_a_plain_arm(rng):
+    def controlled(rng, size, b):
+        u = rng.random(size)
+        return np.exp(u) - b * (u - 0.5)
+
+    return cr.estimate(
+        {**cr.continuum(controlled, b=(-3, 5)), "plain": plain}, draws=3_000, rng=rng
+    )

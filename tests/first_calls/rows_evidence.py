@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import stats
+from scipy.special import gammaln
 
 import croupier as cr
 from tests.first_calls.row import EITHER, row
@@ -95,3 +96,25 @@ def a_narrow_peak_in_a_cube(rng):
         lambda x: -((x - 0.3) ** 2).sum(axis=1) / 0.0008, [stats.uniform(0, 1)] * 6, draws=30_000,
         rng=rng,
     )  # fmt: skip
+
+
+COUNTS = np.array([3, 5, 2, 4, 1, 3, 6, 2])
+
+
+@row(
+    gammaln(2 + COUNTS.sum()) - 2 * np.log(2) - (2 + COUNTS.sum()) * np.log(0.5 + len(COUNTS))
+    - gammaln(COUNTS + 1).sum(),
+    within=0.05,
+)  # fmt: skip
+def counts_with_a_gamma_prior(rng):
+    def log_likelihood(rate):
+        return stats.poisson.logpmf(COUNTS, rate).sum(axis=1)
+
+    return cr.evidence(log_likelihood, stats.gamma(2, scale=2), draws=3000, rng=rng)
+
+
+@row(-np.log(51), within=0.05)
+def no_success_in_fifty_trials(rng):
+    return cr.evidence(
+        lambda p: stats.binom.logpmf(0, 50, p[:, 0]), stats.uniform(), draws=3000, rng=rng
+    )

@@ -200,3 +200,26 @@ def a_correlated_normal(rng):
     return cr.integrate(
         lambda x: np.exp(0.3 * x[:, 0] - 0.2 * x[:, 1]), over, draws=10_000, rng=rng
     )
+
+
+@row(24.0, within=1e-3)
+def a_moment_on_the_half_line(rng):
+    return cr.integrate(lambda x: x**4 * np.exp(-x), (0, np.inf), draws=20_000, rng=rng)
+
+
+@row(2.0, within=0.01)
+def a_root_that_is_infinite_at_the_edge(rng):
+    return cr.integrate(lambda x: 1 / np.sqrt(x), (0, 1), draws=20_000, rng=rng)
+
+
+@row(2.0, within=0.02)
+def a_narrow_spike_on_a_floor(rng):
+    def f(x):
+        return 1 + stats.norm.pdf(x, 0.3217, 0.001)
+
+    return cr.integrate(f, (0, 1), draws=5_000, rng=rng)
+
+
+@row(30.0, within=0.02)
+def the_squared_length_of_thirty_normals(rng):
+    return cr.integrate(lambda x: (x**2).sum(axis=1), [stats.norm()] * 30, draws=5_000, rng=rng)

@@ -210,6 +210,28 @@ def a_family_of_own_proposals(rng):
     return Family(log_density, proposals, np.square, normalised=True).estimate(10_000, rng=rng)
 
 
+@row(1 / 21, within=0.05)
+def ten_equal_strata_of_a_steep_power(rng):
+    def piece(k):
+        return lambda rng, size: ((k + rng.random(size)) / 10) ** 20
+
+    return cr.stratify({f"{k}": piece(k) for k in range(10)}, [0.1] * 10, draws=2_000, rng=rng)
+
+
+@row(0.5, within=0.2, warns=EITHER)
+def a_family_for_a_curved_target(rng):
+    def log_density(x):
+        return stats.norm.logpdf(x[:, 0]) + stats.norm.logpdf(x[:, 1], x[:, 0] ** 2 / 2, 0.5)
+
+    proposals = {
+        "wide": stats.multivariate_normal([0, 0], 4 * np.eye(2)),
+        "right": stats.multivariate_normal([1.5, 1.5], np.eye(2)),
+        "left": stats.multivariate_normal([-1.5, 1.5], np.eye(2)),
+    }
+    family = Family(log_density, proposals, lambda x: x[:, 1], normalised=True)
+    return family.estimate(draws=5_000, rng=rng)
+
+
 @row(TAIL, best="shifted")
 def sixty_batches_asked_and_told(rng):
     table = cr.Allocator(["scaled", "shifted"], rng=rng)

@@ -140,8 +140,8 @@ def splitting_beside_plain_paths(rng):
 
 
 @row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), within=0.25, stopped="tolerance")
-def splitting_and_a_tolerance(rng):
-    return cr.estimate([queue(12)], cost=5_000_000, rtol=0.2, rng=rng)
+def splitting_and_a_tolerance(rng):  # a stop needs 100 draws at least, here of 34 000 steps each
+    return cr.estimate([queue(12)], cost=8_000_000, rtol=0.2, rng=rng)
 
 
 @row((7 / 3 - 1) / ((7 / 3) ** 12 - 1), warns=EITHER)

@@ -203,7 +203,10 @@ def _read(values: str) -> bytes:
     try:
         return Path(values).read_bytes()
     except OSError as error:
-        raise CroupierError(f"cannot read {values}: {error.strerror or error}") from error
+        raise CroupierError(
+            f"cannot read {values}: {error.strerror or error}; give a file with one draw per line, "
+            "or - and the draws on the standard input"
+        ) from error
 
 
 def _draws(table: Allocator, batch: Batch, printed: bytes, output: Any) -> tuple[Any, Any]:

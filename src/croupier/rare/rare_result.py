@@ -258,7 +258,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
             f"the search made no progress any more, after {search.calls} calls of g: parts of the "
             f"failing region may be missing; scouts had the widths {widths}"
         )
-    if (answer.pooled.mean >= 1).any():
+    if len(answer.y) and answer.y.all(axis=0).any():
         said.append(
             "g was below its limit in every draw: is its sign right? A failure is g < below"
         )

@@ -203,9 +203,10 @@ def test_a_heavy_tail_of_weights_does_not_hold_up_a_run_that_is_precise_enough()
     assert max(calls) < 40_000
 
 
-def test_a_limit_state_with_the_wrong_sign_is_noticed() -> None:
+@pytest.mark.parametrize("seed", [0, 4, 7])  # the value is just below 1, or just above
+def test_a_limit_state_with_the_wrong_sign_is_noticed(seed: int) -> None:
     with pytest.warns(cr.CroupierWarning, match="is its sign right"):
-        cr.probability(lambda x: x[:, 0] - 9, 2, draws=2000, rng=7)
+        cr.probability(lambda x: x[:, 0] - 9, 2, draws=2000, rng=seed)
 
 
 def test_a_yes_or_no_function_has_no_levels_and_is_found_all_the_same() -> None:
