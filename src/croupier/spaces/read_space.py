@@ -17,8 +17,6 @@ from croupier.spaces.axes import Axes, axes_of, is_axis
 from croupier.spaces.base import Need, Space
 from croupier.spaces.given import Draws, FromCube, FromNormals, Sampled
 from croupier.spaces.vectors import (
-    Nataf,
-    NormalVector,
     independent_normals,
     normal_vector,
     standard_normal,
@@ -36,8 +34,6 @@ WAYS: Final = (
     "(transform, log_density or None) with dimension= and a transform of the unit cube, or "
     "(sample(rng, size), logpdf(points))"
 )
-
-_OURS: Final = (Axes, NormalVector, Nataf, FromCube, FromNormals, Sampled)
 
 
 def read_space(
@@ -73,7 +69,7 @@ def read_space(
 
 
 def _read(given: Any, argument: str, dimension: int | None) -> Space:
-    if isinstance(given, _OURS):
+    if isinstance(given, Space):
         return given
     if _whole(given):
         if given < 1:
