@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -41,7 +41,6 @@ class Moved(NamedTuple):
         return np.asarray(ndtri(self.u)) if self.z is None else self.z
 
 
-@runtime_checkable
 class Space(Protocol):
     """Points x as functions of `dimension` independent numbers: uniform ones, or normal ones.
 

@@ -69,8 +69,9 @@ def read_space(
 
 
 def _read(given: Any, argument: str, dimension: int | None) -> Space:
-    if isinstance(given, Space):
-        return given
+    if hasattr(given, "pulled_back"):  # a Space; isinstance takes ten times as long
+        space: Space = given
+        return space
     if _whole(given):
         if given < 1:
             raise PlanError(f"{argument} must be a dimension of at least 1, got {given}")
