@@ -19,7 +19,7 @@ from croupier.errors import PlanError
 __all__ = ["stratified"]
 
 #: A draw has at most this many points.
-_MOST: Final = 65_536
+_MOST_POINTS: Final = 65_536
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ def stratified(
     if axes is None:
         axes = min(g.dimension, max(1, int(math.log(1024) / math.log(max(k, 2)))))
     axes = count_of("axes", axes)
-    if axes > g.dimension or k**axes > _MOST:
+    if axes > g.dimension or k**axes > _MOST_POINTS:
         raise PlanError(
             f"cells={k} and axes={axes} make {k**axes} points in {g.dimension} dimensions: use at "
-            f"most {_MOST} points, and not more axes than dimensions"
+            f"most {_MOST_POINTS} points, and not more axes than dimensions"
         )
     return Arm(Cells(g, k, axes), name)
 

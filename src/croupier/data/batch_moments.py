@@ -96,6 +96,8 @@ class Tally:
         if not squares < _COMFORT_OF_SQUARES[1]:
             return None
         if self._flat:
+            if not squares and not away.any():
+                return 0.0, 0.0, 0.0, 0.0  # nothing has varied yet
             if squares < _COMFORT_OF_SQUARES[0]:
                 return None
             self.exponent, self._flat = exponent_of(math.sqrt(squares)), False

@@ -26,7 +26,6 @@ __all__ = [
     "kl_start",
     "kl_ucb",
     "least_draws",
-    "log_error",
     "log_variance_bound",
     "median_of_means",
     "moss",
@@ -234,39 +233,26 @@ def price_draw(score: Floats, error: Floats, normal: Floats) -> Floats:
     return drawn
 
 
-def log_error(df: Floats, price_error: Floats | float) -> Floats:
-    """Return the standard error of the log of cost times variance."""
-    error: Floats = np.sqrt(2 / df + price_error * price_error)
-    return error
-
-
 def least_draws(
     floor: float,
-    known: float,
     even: float,
     count: Floats,
     variance: Floats,
     guarded: Floats,
     price: Floats,
-    low: Floats,
-    bound: float,
     best: float,
-    testable: NDArray[np.bool_],
 ) -> Floats:
     """Return the least number of draws that an arm must have; `floor` for most arms.
 
-    An arm that is worse beyond doubt needs only `known` draws: `low`, the lowest plausible cost
-    times variance of its draws, is above `bound`, the highest plausible one of the best arm after
-    the guard. It must have enough draws to be `testable`: its mean can be compared with that of
-    the others. And if the guard alone keeps an arm from being the best, because it makes the
-    variance r times as large, the doubt is tested by draws. After r times its draws the guard would
-    no longer object, if the new draws have the mean of the other arms. The test has up to 1/r^2 of
-    an `even` share of all draws. The larger the doubt, the fewer draws may be lost on it.
+    If the guard alone keeps an arm from being the best, because it makes the variance r times as
+    large, the doubt is tested by draws. After r times its draws the guard would no longer object,
+    if the new draws have the mean of the other arms. The test has up to 1/r^2 of an `even` share of
+    all draws. The larger the doubt, the fewer draws may be lost on it.
     """
     doubt = guarded / np.maximum(variance, _TINY)
     test = np.minimum(count * doubt, even / np.maximum(doubt * doubt, 1.0))
-    least = np.where((doubt > 1) & (price * variance < best), np.maximum(floor, test), floor)
-    return np.where((low > bound) & testable, known, least)
+    untested = (doubt > 1) & (price * variance < best)
+    return np.where(untested, np.maximum(floor, test), floor)
 
 
 def log_variance_bound(variance: Floats, df: Floats, total: float) -> Floats:

@@ -15,7 +15,6 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from croupier.checks import positive
-from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
@@ -31,7 +30,6 @@ from croupier.policies.base import (
 )
 from croupier.policies.indices import (
     least_draws,
-    log_error,
     log_variance_bound,
     price_draw,
     shared_mean_guard,
@@ -42,8 +40,6 @@ __all__ = [
     "FLOOR_AHEAD",
     "MOST_DECISIONS",
     "MOST_SCORES",
-    "SURE_ERRORS",
-    "WORSE_FLOOR",
     "VarianceLCB",
     "VarianceThompson",
 ]
@@ -54,11 +50,6 @@ MOST_SCORES: Final = 2000
 
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
 FLOOR_AHEAD: Final = 0.02
-
-#: An arm is worse beyond doubt if its cost times variance, lowered by this many standard errors, is
-#: above that of the best arm, raised by as many. It then needs KNOWN floor log(t) draws only.
-SURE_ERRORS: Final = 5.0
-WORSE_FLOOR: Final = 4.0
 
 
 @dataclass(frozen=True)
@@ -92,10 +83,9 @@ class VarianceThompson(_ByVariance):
 
     Draws each arm's variance from its posterior, df V/chi2_df with the effective df of the
     ledger, and plays the smallest cost times variance; reported costs have a posterior of their
-    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive
-    and ``4 floor log t`` if it is worse beyond doubt. An arm that would be the best without the
-    guard for the shared mean gets more, so that the doubt is tested by draws; see
-    `indices.least_draws`.
+    own. `floor`: every arm gets at least ``floor * sqrt(t/K)`` draws, fewer if they are expensive.
+    An arm that would be the best without the guard for the shared mean gets more, so that the doubt
+    is tested by draws; see `indices.least_draws`.
     """
 
     name: ClassVar[str] = "variance-thompson"
@@ -208,7 +198,7 @@ def _forced(floor: float, plan: Plan, ledger: Ledger, pending: Floats) -> Choice
         # Nothing varies: there is nothing to prefer.
         return int((ledger.count + pending).argmin())
     least = floor * math.sqrt(ledger.draws / len(ledger))
-    if ledger.fewest < least <= WORSE_FLOOR * floor * math.log(ledger.draws):
+    if ledger.fewest < least:
         return _missing(np.full(len(ledger), least), least, plan, ledger, pending)
     return None
 
@@ -223,25 +213,8 @@ def _short(
         return None
     price = price_of(plan, ledger)
     variance, guarded = belief.weighed(belief.seen), belief.weighed(belief.variance)
-    if plan.unit == "seconds":  # a busy machine makes prices that are wrong beyond what they show
-        spread = np.full(len(ledger), math.inf)
-    else:
-        error = ledger.price_error if plan.unit == "cost" else 0.0
-        spread = SURE_ERRORS * log_error(belief.df, error)
-    loss = np.where(variance > 0, price * guarded, math.inf)
-    least = least_draws(
-        plain,
-        min(plain, WORSE_FLOOR * floor * math.log(ledger.draws)),
-        even,
-        ledger.count,
-        variance,
-        guarded,
-        price,
-        price * variance * np.exp(-spread),
-        float((loss * np.exp(spread)).min()),
-        float(loss.min()),
-        belief.df >= FEW,
-    )
+    best = float(np.where(variance > 0, price * guarded, math.inf).min())
+    least = least_draws(plain, even, ledger.count, variance, guarded, price, best)
     return _missing(least, plain, plan, ledger, pending)
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from croupier.checks import Range
-from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
@@ -25,8 +24,6 @@ from croupier.policies.variance import (
     FLOOR_AHEAD,
     MOST_DECISIONS,
     MOST_SCORES,
-    SURE_ERRORS,
-    WORSE_FLOOR,
     VarianceThompson,
 )
 from croupier.simulator import kinds
@@ -323,8 +320,8 @@ def _variance(problem: Problem, policy: VarianceThompson) -> Kernel:
     plan = Plan(names=("a",), seed=0)
     random = problem.charge.distribution != kinds.COSTS_CONSTANT
     settings = VarianceRules(
-        policy.floor, plan.first, FLOOR_AHEAD, SURE_ERRORS, WORSE_FLOOR, FEW, MOST_DECISIONS,
-        MOST_SCORES, plan.share, random, False,
+        policy.floor, plan.first, FLOOR_AHEAD, MOST_DECISIONS, MOST_SCORES, plan.share, random,
+        False,
     )  # fmt: skip
     sampling = _sampling_of(problem)
     kernel = _with_arms(play_variance, problem)

@@ -34,7 +34,6 @@ _visit = inlined(indices.visit)
 _others_off = inlined(indices.others_off)
 _variance_draw = inlined(indices.variance_draw)
 _price_draw = inlined(indices.price_draw)
-_log_error = inlined(indices.log_error)
 _least_draws = inlined(indices.least_draws)
 _waits = inlined(indices.waits)
 
@@ -47,9 +46,6 @@ class VarianceRules(NamedTuple):
     floor: float
     first: int
     ahead: float
-    sure: float
-    known: float
-    testable: float
     decisions: int
     scores: int
     share: float
@@ -94,29 +90,21 @@ def _opening(first: int, count: Any, cost: Any, spent: float) -> int:
 
 @compiled
 def _floor(
-    settings: Any, count: Any, variance: Any, guarded: Any, df: Any, price: Any, error: Any,
-    draws: float, spent: float,
+    settings: Any, count: Any, variance: Any, guarded: Any, price: Any, draws: float, spent: float,
 ) -> tuple[int, int]:  # fmt: skip
     """Return the arm that is short of its least number of draws, and by how many; -1 if none."""
     arms = len(count)
     even = draws / arms
     floor = settings.floor * math.sqrt(even)
-    known = settings.known * settings.floor * math.log(draws)
-    spread = settings.sure * _log_error(df, error)
-    best = bound = math.inf
+    best = math.inf
     for k in range(arms):
         if variance[k] > 0:
             best = min(best, price[k] * guarded[k])
-            bound = min(bound, price[k] * guarded[k] * math.exp(spread[k]))
-    lows = price * variance * np.exp(-spread)
-    leasts = _least_draws(
-        floor, min(floor, known), even, count, variance, guarded, price, lows, bound, best,
-        df >= settings.testable,
-    )  # fmt: skip
+    leasts = _least_draws(floor, even, count, variance, guarded, price, best)
     found, missing = -1, 0.0
     for k in range(arms):
         discount = math.sqrt(min(1.0, spent / draws / price[k]))
-        plain = floor <= known and count[k] < floor * discount
+        plain = count[k] < floor * discount
         least = floor if plain else leasts[k]
         if count[k] < least * discount and (found < 0 or count[k] < count[found]):
             ahead = min(3 * floor, settings.ahead * even) if least == floor else 0.0
@@ -238,9 +226,7 @@ def play_variance(
                     guarded, precision, centre = _visit(
                         order, count, moments[:, 0].copy(), variance, _others_off(draws)
                     )
-                    arm, most = _floor(
-                        settings, count, variance, guarded, df, price, error, draws, spent
-                    )
+                    arm, most = _floor(settings, count, variance, guarded, price, draws, spent)
                     growth = 3.0
                     if arm < 0:
                         most, growth = -1, 1.0

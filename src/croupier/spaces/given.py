@@ -13,7 +13,7 @@ from croupier.errors import PlanError
 from croupier.functions.function import Function
 from croupier.spaces.base import INSIDE, Moved, Need
 
-__all__ = ["Draws", "FromCube", "FromNormals", "Sampled"]
+__all__ = ["Draws", "FromCube", "FromNormals", "Sampled", "by_differences"]
 
 #: The step of the central differences of a transform.
 _DIFFERENCE: Final = 1e-5
@@ -64,7 +64,7 @@ class FromCube:
 
     def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
         """Multiply by the Jacobian of the transform, which central differences give."""
-        return _by_differences(self.from_normal, z, gradient)
+        return by_differences(self.from_normal, z, gradient)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return the transforms of uniform points."""
@@ -107,7 +107,7 @@ class FromNormals:
 
     def pulled_back(self, z: Floats, gradient: Floats) -> Floats:
         """Multiply by the Jacobian of the transform, which central differences give."""
-        return _by_differences(self.from_normal, z, gradient)
+        return by_differences(self.from_normal, z, gradient)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return the transforms of normal points."""
@@ -184,7 +184,8 @@ class Draws:
         return points if points.shape[:1] == (size,) else points[None]
 
 
-def _by_differences(to_x: Callable[[Floats], Floats], z: Floats, gradient: Floats) -> Floats:
+def by_differences(to_x: Callable[[Floats], Floats], z: Floats, gradient: Floats) -> Floats:
+    """Return gradients (n, m, k) for x = to_x(z) as gradients (n, m, d) for z."""
     columns = []
     for k in range(z.shape[1]):
         away = np.zeros(z.shape[1])

@@ -17,8 +17,6 @@ from croupier.spaces.axes import Axes, axes_of, is_axis
 from croupier.spaces.base import Need, Space
 from croupier.spaces.given import Draws, FromCube, FromNormals, Sampled
 from croupier.spaces.vectors import (
-    Nataf,
-    NormalVector,
     independent_normals,
     normal_vector,
     standard_normal,
@@ -36,8 +34,6 @@ WAYS: Final = (
     "(transform, log_density or None) with dimension= and a transform of the unit cube, or "
     "(sample(rng, size), logpdf(points))"
 )
-
-_OURS: Final = (Axes, NormalVector, Nataf, FromCube, FromNormals, Sampled)
 
 
 def read_space(
@@ -73,8 +69,9 @@ def read_space(
 
 
 def _read(given: Any, argument: str, dimension: int | None) -> Space:
-    if isinstance(given, _OURS):
-        return given
+    if hasattr(given, "pulled_back"):  # a Space; isinstance takes ten times as long
+        space: Space = given
+        return space
     if _whole(given):
         if given < 1:
             raise PlanError(f"{argument} must be a dimension of at least 1, got {given}")

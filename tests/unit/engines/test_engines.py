@@ -32,7 +32,7 @@ KIT = RunParts(cr.Plan(names=("a", "b"), seed=7), {"a": cr.Arm(normal), "b": cr.
 
 @pytest.fixture(autouse=True)
 def _no_kits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_KITS", {})
+    monkeypatch.setattr(remote, "_PARTS", {})
 
 
 def batch(ticket: int = 0, arm: str = "a") -> cr.Batch:
@@ -51,9 +51,9 @@ def test_a_worker_asks_for_arms_that_it_does_not_know_and_keeps_them() -> None:
 def test_a_worker_forgets_the_arms_of_long_ago() -> None:
     for run in range(20):
         remote.keep(f"run {run}", KIT)
-    assert list(remote._KITS) == [f"run {run}" for run in range(12, 20)]
+    assert list(remote._PARTS) == [f"run {run}" for run in range(12, 20)]
     remote.forget("run 19")
-    assert "run 19" not in remote._KITS
+    assert "run 19" not in remote._PARTS
 
 
 def test_what_cannot_be_loaded_is_reported_and_not_raised() -> None:

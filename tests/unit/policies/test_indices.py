@@ -176,31 +176,19 @@ def test_sweeping_over_many_arms_is_visiting_them() -> None:
     assert np.quantile(np.abs(swept / exact - 1), 0.99) < 0.1
 
 
-def least(testable: bool = True, **changed: float) -> float:
+def least(**changed: float) -> float:
     """Return the least draws of an arm that has 50 draws and a variance of 2; the best has 1."""
-    given = {"count": 50.0, "variance": 2.0, "guarded": 2.0, "price": 1.0, "low": 0.8} | changed
+    given = {"count": 50.0, "variance": 2.0, "guarded": 2.0, "price": 1.0} | changed
     arrays = {name: np.array([value]) for name, value in given.items()}
-    return float(
-        least_draws(350.0, 28.0, 5e5, **arrays, bound=1.1, best=1.0, testable=np.array([testable]))[
-            0
-        ]
-    )
+    return float(least_draws(350.0, 5e5, **arrays, best=1.0)[0])
 
 
 def test_most_arms_have_the_plain_floor() -> None:
     assert least() == 350
 
 
-def test_an_arm_whose_lowest_plausible_loss_is_above_the_best_has_a_low_floor() -> None:
-    assert least(low=1.2) == 28
-
-
-def test_an_arm_whose_mean_cannot_be_tested_keeps_the_floor() -> None:
-    assert least(low=1.2, testable=False) == 350
-
-
 def test_the_guard_alone_does_not_make_an_arm_worse_beyond_doubt() -> None:
-    assert least(variance=0.5, guarded=50.0, low=0.3) >= 350
+    assert least(variance=0.5, guarded=50.0) >= 350
 
 
 def test_a_doubted_arm_has_what_settles_the_doubt() -> None:
@@ -217,4 +205,4 @@ def test_a_doubted_arm_that_would_lose_anyway_is_not_tested() -> None:
 
 
 def test_an_arm_that_has_not_varied_keeps_the_floor() -> None:
-    assert least(variance=0.0, guarded=0.0, low=0.0) == 350
+    assert least(variance=0.0, guarded=0.0) == 350

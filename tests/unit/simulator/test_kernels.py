@@ -186,9 +186,7 @@ def test_kernel_and_default_policy_agree_on_the_same_posterior_draws(
     draws, arms = 20_000, len(setting)
     unit: Any = "draws" if setting.unit_costs else "cost"
     plan = cr.Plan(names=tuple(map(str, range(arms))), seed=1, unit=unit)
-    rows = variance.VarianceRules(
-        0.5, plan.first, 0.02, 5.0, 4.0, 50.0, 8, 2000, plan.share, False, False
-    )
+    rows = variance.VarianceRules(0.5, plan.first, 0.02, 8, 2000, plan.share, False, False)
     decisions = np.full((2000, 2), -1, np.int64)
     beliefs = np.full((2000, 8 * arms + 1), 0.5)
     pulls = np.zeros((1, 1, arms), np.int64)
