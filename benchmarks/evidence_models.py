@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import croupier as cr
 from benchmarks import runner
-from benchmarks.evidence_problems import MODELS, NEW, UNSEEN
+from benchmarks.evidence_problems import MODELS, NEW, PROBLEMS, UNSEEN
 from benchmarks.pages import Table
 
-SETS: Final = {"models": MODELS, "unseen": UNSEEN, "new": NEW}
+SETS: Final = {"models": MODELS, "unseen": UNSEEN, "new": NEW, "hard": PROBLEMS}
 
 #: An answer is near if it is off by less than this.
 NEAR: Final = 0.1
@@ -47,6 +47,8 @@ def measured(name: str, budget: int, seed: int) -> dict[str, Any]:
         "claimed": f"{result.log_stderr:.4f}",
         "covered": int(low <= truth <= high),
         "warned": int(bool(result.warnings)),
+        "effective": f"{result.details['search'].get('effective', 0):.0f}",
+        "shape": f"{result.details['search'].get('pareto_shape', math.nan):.2f}",
         "prior points": result.details["search"]["prior_points"],
         "climbs": result.details["search"]["climbs"],
         "cpu s": f"{time.process_time() - began:.2f}",

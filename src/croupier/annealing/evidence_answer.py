@@ -27,11 +27,14 @@ _FEW: Final = 100.0
 #: unseen, a tenth of it with this many: where the likelihood is 0, no climb leads there.
 _POSSIBLE: Final = 30
 
-#: Above this shape the weights have no mean; above the second, no variance. With many effective
-#: draws a shape is uncertain, and their number speaks for itself.
+#: Where so many climbs have each found a new peak, most of the next one's chance is a new peak,
+#: too (Good, Biometrika 40, 1953): two sinusoids have missed half of the mass.
+_RUGGED: Final = 5
+
+#: Above this shape the weights have no mean; above the second, their error is not to be trusted
+#: (Vehtari et al. 2024), as on a funnel.
 _NO_MEAN: Final = 1.0
-_NO_VARIANCE: Final = 0.7
-_MANY: Final = 300.0
+_UNRELIABLE: Final = 0.7
 
 #: Points whose weight is e^-5 of the largest, or more, are where the posterior is.
 _HEAVY: Final = 5.0
@@ -69,7 +72,7 @@ class Drawn(NamedTuple):
     @property
     def uncertain(self) -> bool:
         """Whether a warning is due."""
-        return self.effective < _FEW or (self.shape > _NO_VARIANCE and self.effective < _MANY)
+        return self.effective < _FEW or self.shape > _UNRELIABLE
 
 
 def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
@@ -136,8 +139,14 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
         )
     if search.still_finding:
         found.append(
-            f"the last of {search.climbs} climbs still found peaks when their share of the budget "
-            "was used up: others may be missing; give a larger budget"
+            f"after {search.climbs} climbs their share of the budget was used up, and prior points "
+            "were left that the known peaks do not explain: peaks may be missing; give a larger "
+            "budget"
+        )
+    elif search.climbs >= _RUGGED and len(search.peaks) > search.climbs / 2:
+        found.append(
+            f"{search.climbs} climbs have ended at {len(search.peaks)} different peaks: others may "
+            "be missing; give a larger budget, or a prior that is nearer to the posterior"
         )
     return found
 

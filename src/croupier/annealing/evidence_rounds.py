@@ -212,8 +212,8 @@ class Search:
         while vain < _IN_VAIN:
             share = _CLIMB_SHARE if vain else _FINDING_SHARE
             left = share - (self._used - began)
-            if left < price and (self.climbs or price > 2 * _FIRST_CLIMB):
-                self.still_finding = len(self.peaks) > 1 and not vain
+            spent = left < price and (self.climbs or price > 2 * _FIRST_CLIMB)
+            if spent and len(self.peaks) < 2:
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
@@ -222,6 +222,9 @@ class Search:
                 score = outlying(points, heights, self.peaks, self.model.bounded)
                 least = _OUTLYING
             starts = _highest(np.where(untried, score, -math.inf), least, number)
+            if spent:
+                self.still_finding = not vain or len(starts) > 0
+                return
             if not len(starts):  # at least once, from what the peaks explain least
                 score = unexplained(points, heights, self.peaks, self.model.bounded)
                 starts = _highest(np.where(untried, score, -math.inf), -math.inf, min(number, 3))
@@ -288,7 +291,7 @@ class Search:
         found = yield from self._drawn("estimate", size, source)
         epoch = Epoch(source)
         epoch.log_weights = epoch.logs(found)
-        seen = self.population.excess(source)
+        seen = self.population.excess(source, self._budget)
         if max(relative_variance(epoch.log_weights), seen) < _GOOD:
             self.epoch = epoch
 
@@ -326,9 +329,8 @@ class Search:
             if due and effective > max(_NEWS * fitted_at, self.model.dimension + 2):
                 fitted_at = effective
                 mixture = self._fitted()
-                promised = self.population.excess(
-                    Defensive(mixture, _EPOCH_PRIOR), parameters(mixture)
-                )
+                source = Defensive(mixture, _EPOCH_PRIOR)
+                promised = self.population.excess(source, n + self._left, parameters(mixture))
                 promised = max(promised, _LEAST_VARIANCE)
                 if self._pays(variance, epoch, promised, effective):
                     size = max(least, 100, 0.05 * self._wanted(promised, effective))

@@ -159,13 +159,15 @@ class Population:
             found = found.joined(whole, _WHOLE)
         return Mixture(found.shares, found.means, math.sqrt(_WIDER) * found.roots, _DRAWN_DF)
 
-    def excess(self, candidate: Defensive, parameters: float = 0.0) -> float:
-        """Return the relative variance that draws of a candidate are expected to have.
+    def excess(self, candidate: Defensive, draws: float, parameters: float = 0.0) -> float:
+        """Return the relative variance that so many draws of a candidate are expected to show.
 
         E_q[(f/q)^2]/Z^2 = E_post[f/q]/Z is estimated with the weighted points. If they have made
         the candidate, they flatter it: its log density there is too large by p/(2 n) on average,
         for p parameters and n effective points (Akaike 1974), and as much too low elsewhere; a
-        variance feels twice that.
+        variance feels twice that. A ratio above n is cut to n: where it is larger, n draws do not
+        come, and the variance of all draws may be infinite (Ionides, Journal of Computational and
+        Graphical Statistics 17, 2008).
         """
         logs = self.log_weights()
         total = float(log_sum_exp(logs))
@@ -173,6 +175,7 @@ class Population:
             return math.inf
         ratio = self.log_prior + self.log_likelihood - total
         ratio -= candidate.log_density(self.points, self.log_prior)
+        ratio = np.minimum(ratio, math.log(draws))
         seen = float(log_sum_exp(logs - total + np.where(logs > -np.inf, ratio, -np.inf)))
         n = effective_size_of_logs(logs)
         return math.expm1(min(seen + 2 * parameters / n, 700.0))
