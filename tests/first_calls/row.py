@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -137,6 +138,12 @@ def answer(result: cr.Result) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(result.value), np.asarray(result.interval)
 
 
+def traced() -> bool:
+    """Return whether a measurement of coverage makes the code beside the functions slow."""
+    coverage = sys.modules.get("coverage")
+    return coverage is not None and coverage.Coverage.current() is not None
+
+
 def complaints(row: Row, result: cr.Result, spent: Sampled) -> Iterator[str]:
     """Yield what does not hold of the result of a row."""
     value, (low, high) = answer(result)
@@ -160,9 +167,10 @@ def complaints(row: Row, result: cr.Result, spent: Sampled) -> Iterator[str]:
         yield f"warning: the answer is right, but: {result.warnings}"
     if row.warns not in ("", EITHER) and not any(row.warns in text for text in result.warnings):
         yield f"silence: no warning says {row.warns!r}: {result.warnings}"
-    if row.inside is not None and not result.cost >= row.inside * result.seconds:
+    inside = row.inside is None or result.cost >= row.inside * result.seconds
+    if not traced() and not inside:
         yield f"time: {result.cost:.3g} s inside the arms, of {result.seconds:.3g} s"
-    if spent.beside > PATIENCE + OVERHEAD * spent.inside:
+    if not traced() and spent.beside > PATIENCE + OVERHEAD * spent.inside:
         yield f"time: {spent.beside:.3g} s of CPU beside {spent.inside:.3g} s in the functions"
     if row.holds is not None and not row.holds(result):
         yield f"holds: {inspect.getsource(row.holds).strip()}"
