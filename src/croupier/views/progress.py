@@ -31,6 +31,10 @@ _log = logging.getLogger("croupier")
 #: A run that takes fewer seconds than this shows no bar.
 _PATIENCE: Final = 0.4
 
+#: Seconds between two moves of a bar's clock, and between two lines on stderr.
+_SECOND: Final = 1.0
+_LINES: Final = 5.0
+
 
 def interactive() -> bool:
     """Return whether stderr is a terminal, or this is a notebook."""
@@ -310,7 +314,7 @@ class Watch:
             with self._lock:
                 self._show()
                 self._display.tick()
-            wait = 1.0
+            wait = _SECOND
 
     def _show(self) -> None:
         if not self._open and self._display is not None:
@@ -337,7 +341,7 @@ def watching(progress: bool | None, unit: str) -> Watch:
         return Watch(None)
     if interactive():
         return Watch(Live(unit))
-    return Watch(LogProgress(unit, 5.0, _to_stderr) if progress else LogProgress(unit))
+    return Watch(LogProgress(unit, _LINES, _to_stderr) if progress else LogProgress(unit))
 
 
 def _to_stderr(line: str) -> None:

@@ -92,7 +92,7 @@ def test_a_stored_run_is_resumed_and_shown(write: Any, tmp_path: Path) -> None:
         ('[{ name = "norm", mean = 2 }]', "", "the distribution 'norm' in over"),
         ("[{ loc = 2 }]", "", "a distribution in over must be such as"),
         ('["norm"]', "", "axis 0 of over= cannot be 'norm'"),
-        ("2", "command = 'p'\n", "must have either python"),
+        ("2", "command = 'p'\n", "must have either command"),
         ("2", 'on_failure = "skip"\n', "on_failure must be one of"),
         ("2", "belw = 1.0\n", "did you mean 'below'"),
         ("0", "", "at least 1"),

@@ -266,9 +266,9 @@ def test_an_integrand_is_integrated_over_bounds_or_over_a_law(tmp_path: Path) ->
     ("text", "complaint"),
     [
         ("[arms", "is not TOML"),
-        ("[integrate]\nover = [0, 1]", "[integrate] must have either python"),
+        ("[integrate]\nover = [0, 1]", "[integrate] must have either command"),
         ("[integrate]\npython = 'math:exp'", "[integrate] has no over"),
-        ("integrate = 3", "[integrate] must have either python"),
+        ("integrate = 3", "[integrate] must have either command"),
         ("[integrate]\npython = 'math:exp'\nover = [1, 0]", "reversed bounds (1, 0)"),
         ("[integrate]\npython = 3\nover = [0, 1]", "python must be a text, got 3"),
         ("[integrate]\npython = 'math:exp'\novr = [0, 1]", "did you mean 'over'?"),
