@@ -193,3 +193,31 @@ def test_a_race_knows_the_covariance_of_its_nets(tmp_path: Any) -> None:
     assert ratio.value == pytest.approx(2.0)
     assert ratio.stderr < 1e-6 * result.stderr[0]
     assert cr.open_run(tmp_path / "run.db").result().covariance.tolist() == C.tolist()
+
+
+def test_many_components_have_the_covariance_of_the_draws_that_were_kept() -> None:
+    """Above 64 components, no sums of products are kept: here are 35 pairs."""
+
+    def many(spread: float) -> Any:
+        def draw(rng: np.random.Generator, size: int) -> Any:
+            return (1.0 + spread * rng.normal(size=(size, 35, 2)) @ MIX.T).reshape(size, 70)
+
+        return draw
+
+    arms = {"rough": many(1.0), "fine": many(0.2)}
+    result = cr.estimate(arms, draws=4000, rng=7, keep_values=True)
+    assert np.sqrt(np.diag(result.covariance)) == pytest.approx(result.stderr)
+    correlation = result.covariance / np.outer(result.stderr, result.stderr)
+    assert correlation[::2, 1::2].diagonal() == pytest.approx(np.full(35, 0.8), abs=0.05)
+    assert correlation[0, 2:] == pytest.approx(np.zeros(68), abs=0.1)  # six standard errors
+
+
+def test_a_function_without_a_signature_is_called() -> None:
+    result = run()
+    assert result.of(max).value == max(result.value)
+
+
+def test_the_covariance_of_logs_is_refused() -> None:
+    logs = cr.estimate([lambda rng, size: rng.normal(size=(size, 2))], draws=500, log=True, rng=7)
+    with pytest.raises(cr.PlanError, match="run without log=True"):
+        _ = logs.covariance

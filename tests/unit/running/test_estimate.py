@@ -849,11 +849,12 @@ def test_an_arm_that_is_exact_in_one_component_does_not_lose_the_budget() -> Non
     assert result.arms["antithetic"].share > 0.8
 
 
-def test_a_budget_of_seconds_and_one_of_reported_cost_go_together() -> None:
+def test_a_budget_of_seconds_and_one_of_reported_cost_go_together(clock: Clock) -> None:
     def arm(rng: np.random.Generator, size: int) -> cr.Draws:
         return cr.Draws(rng.normal(1.0, 1.0, size), costs=2.0)
 
-    result = cr.estimate({"a": arm, "b": arm}, seconds=3600, cost=5000, rng=7)
+    arms = {name: clock.timed(arm, 1e-5, 1e-5) for name in ("a", "b")}
+    result = cr.estimate(arms, seconds=3600, cost=5000, rng=7)
     assert (result.stopped, result.unit) == ("cost", "seconds")
     assert result.history.draws[-2] < 2500 <= result.draws  # over by the last batch at most
 
