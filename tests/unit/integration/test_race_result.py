@@ -24,7 +24,7 @@ def test_the_rows_of_a_race_agree_with_its_result() -> None:
 def test_a_race_says_who_led_and_what_it_cannot_know() -> None:
     result = integrate(lambda x: np.exp(-x.sum(axis=1)), [(0, 1)] * 3, rtol=1e-3, draws=10**5)
     facts = dict(result.details["facts"])
-    assert facts["estimate from"] == "the family 'separable', with 256 of 384 evaluations"
+    assert facts["estimate from"] == "the family 'separable', with 224 of 352 evaluations"
     assert facts["compared with"] == "identity"
     assert facts["may be missed"] == "a region with 0.02 of the domain, with a chance of 5 %"
     printed = str(result)
