@@ -542,10 +542,17 @@ def _rms(rows: list[dict[str, str]], column: str) -> str:
 
 
 def modes() -> Table:
-    """Return the errors of log Z on hard posteriors, for each problem and library."""
+    """Return the errors of log Z on the hard posteriors that croupier has played.
+
+    A library without a run that ended has no row.
+    """
     groups: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for row in runner.read("evidence-runs"):
-        groups.setdefault((row["problem"], row["library"]), []).append(row)
+    measured = runner.read("evidence-runs")
+    ended = {(row["problem"], row["library"]) for row in measured if row["done"] == "1"}
+    for row in measured:
+        key = row["problem"], row["library"]
+        if key in ended and (row["problem"], "croupier") in ended:
+            groups.setdefault(key, []).append(row)
     problems = list(dict.fromkeys(problem for problem, _ in groups))
     rows = []
     for problem, library in sorted(groups, key=lambda group: problems.index(group[0])):

@@ -1,4 +1,4 @@
-"""The evidence of plain models and of unseen ones, with known answers, at several budgets.
+"""The evidence of plain models, unseen, new and hard ones, with known answers, at several budgets.
 
 A budget counts every evaluation of the likelihood. An answer is missed if it is off by more than
 four claimed errors, and not usable if it says that nothing is known about its error.
@@ -57,7 +57,7 @@ def measured(name: str, budget: int, seed: int) -> dict[str, Any]:
 
 def _wanted(full: bool) -> Iterator[tuple[str, int, int]]:
     for seed, budget in itertools.product(
-        range(3 if full else 1), (3000, 10_000, 100_000) if full else (3000,)
+        range(5 if full else 1), (3000, 10_000, 100_000) if full else (3000,)
     ):
         for problems in SETS.values():
             yield from ((name, budget, seed) for name in problems if full or name in QUICK)
@@ -86,4 +86,23 @@ def models() -> Table:
     return [*header, "of them silent", "right with a warning"], rows
 
 
-TABLES: dict[str, Callable[[], Table]] = {"evidence-models": models}
+def misses() -> Table:
+    """Return the runs with the largest budget that are not right: missed, or not usable."""
+    rows = runner.read("evidence-models")
+    most = max((int(row["budget"]) for row in rows), default=0)
+    found = []
+    for row in rows:
+        known = row["claimed"] not in ("nan", "inf")
+        right = known and abs(float(row["error"])) <= 4 * float(row["claimed"])
+        if int(row["budget"]) < most or right:
+            continue
+        error = f"{float(row['error']):.2g}"
+        said = "not usable" if not known else "a warning" if row["warned"] == "1" else "nothing"
+        found.append([row["problem"], row["seed"], error, row["claimed"], said])
+    return ["problem", "seed", "error", "claimed", "it said"], found
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    "evidence-models": models,
+    "evidence-misses": misses,
+}

@@ -34,7 +34,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "doors": ("strata", "continuum", "importance"),
     "integrate": ("peers", "low_dimensions"),
     "rare": ("rare",),
-    "evidence": ("evidence", "evidence_models"),
+    "evidence": ("evidence", "evidence_models", "evidence_draws"),
     "speed": ("speed", "simulator"),
     "paper": ("paper_figures",),
 }
