@@ -20,7 +20,7 @@ from croupier.rare.search import Search
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
 
-__all__ = ["Evidence", "ProbabilityResult", "details_of", "warnings_of"]
+__all__ = ["Evidence", "ProbabilityResult", "details_of", "facts_of", "reliability", "warnings_of"]
 
 #: If draws that only the scouts explain have this share of the probability, a mode was missed.
 _UNEXPLAINED: Final = 0.05
@@ -77,7 +77,8 @@ class Evidence(NamedTuple):
     """What a run has found: its search, the draws that count, and all failing points.
 
     `failing` are pairs of points in normal space and in the coordinates of the user. Warnings are
-    about the components that the `aim` binds.
+    about the components that the `aim` binds. `learned` calls
+    were made before the search, for a surrogate or with one.
     """
 
     search: Search
@@ -86,22 +87,28 @@ class Evidence(NamedTuple):
     stopped: bool
     failing: Sequence[tuple[Floats, Floats]]
     aim: Aim
+    learned: int = 0
+
+
+def reliability(seen: Estimate) -> dict[str, Any]:
+    """Return the reliability index of an estimate, and its interval."""
+    from scipy.special import ndtri
+
+    with np.errstate(divide="ignore"):
+        known_ends = (seen.value, seen.ends.high, seen.ends.low)
+        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
+    return {"beta": beta[0], "beta_interval": beta[1:]}
 
 
 def details_of(
     evidence: Evidence, seen: Estimate, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return the details of a result, as plain data; `names` are those of several components."""
-    from scipy.special import ndtri
-
     search, epoch = evidence.search, evidence.epoch
-    with np.errstate(divide="ignore"):
-        known_ends = (seen.value, seen.ends.high, seen.ends.low)
-        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
     known = None if epoch is None or not len(epoch) else epoch.answer()
     details: dict[str, Any] = {
         "search": {
-            "calls": search.calls,
+            "calls": search.calls + evidence.learned,
             **({"gradients": search.gradients} if search.gradient else {}),
             "rounds": search.rounds,
             "widths": list(scout_widths(search.d)),
@@ -111,25 +118,25 @@ def details_of(
             "components": (components := _components(evidence)),
             **_could_hide(search, epoch, components),
         },
-        "beta": beta[0],
-        "beta_interval": beta[1:],
+        **reliability(seen),
         "effective_hits": None if known is None else _hits(known.pooled).tolist(),
         "covariance": None if known is None else known.covariance.tolist(),
     }
     drawn = 0 if epoch is None else len(epoch)
-    return {**details, "facts": _facts(details, drawn, names), "shown": ["estimate"]}
+    return {**details, "facts": facts_of(details, drawn, names), "shown": ["estimate"]}
 
 
-def _facts(
+def facts_of(
     details: Mapping[str, Any], drawn: int, names: Sequence[str] | None
 ) -> list[tuple[str, str]]:
     """Return what a printed result says besides its value: labels and texts."""
     search, (low, high) = details["search"], details["beta_interval"]
+    how = "learning" if search.get("learned") else "the search"
     labels = [""] if names is None else [f" of {name}" for name in names]
     rows = zip(labels, details["beta"], low, high, strict=True)
     facts = [
         *((f"reliability index{of}", f"{b:.4g} [{lo:.4g}, {hi:.4g}]") for of, b, lo, hi in rows),
-        ("calls of g", f"{search['calls']:,} for the search, {drawn:,} for the estimate"),
+        ("calls of g", f"{search['calls']:,} for {how}, {drawn:,} for the estimate"),
     ]
     for k, each in enumerate(search["components"], 1):
         if each["explains"] < _UNEXPLAINED:

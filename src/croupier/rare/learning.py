@@ -1,0 +1,350 @@
+"""Learning: a Gaussian process of a limit state chooses the calls that say most about its limit.
+
+The chance that a point fails by the surrogate is m. The doubt S is the mean of sqrt(m (1 - m))
+under the normal distribution. The next call is the one that leaves the least doubt (stepwise
+uncertainty reduction; Bect, Ginsbourger, Li, Picheny and Vazquez, Statistics and Computing 22,
+2012). Points that need no call are drawn where the surrogate says that g may be below 0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from croupier.data.draws import Floats
+from croupier.distributions.mixture import Mixture
+from croupier.distributions.normal import log_standard_normal
+from croupier.distributions.weights import effective_size_of_logs, log_mixture
+from croupier.rare.components import SCOUTS, Frozen, dealt, mixture_of, scout_widths, scouts
+from croupier.rare.fit import fitted
+from croupier.searching.one_thread import one_thread
+from croupier.searching.surrogate import Surrogate, View, surrogate_of
+from croupier.seeds import POLICY, stream
+
+__all__ = ["LEARNED_UP_TO", "MOST_LEARNED", "Known", "Learning", "Population"]
+
+#: In more dimensions a few hundred points are too few for a process.
+LEARNED_UP_TO: Final = 10
+
+#: More calls are better spent on fresh draws.
+MOST_LEARNED: Final = 150
+
+#: The share of the fitted components in a population, and of their twins of width 1 in this.
+_FITTED: Final = 0.6
+_TWINS: Final = 0.3
+
+#: Points without a call: while it learns, and for the fit of the mixture.
+_POINTS: Final = 1500
+_FITTED_POINTS: Final = 400
+_PASSES: Final = 4
+
+#: The look-ahead: so many candidates, judged at so many points.
+_CANDIDATES: Final = 40
+_JUDGED: Final = 300
+
+#: Every so many calls one explores: before a failure was seen, and after.
+_EXPLORE: Final = (2, 4)
+_DIRECTIONS: Final = 200
+_BEYOND: Final = 0.3
+
+#: A process of more points costs more than they help; those near the limit lie too close together.
+MOST_POINTS: Final = 300
+
+#: The errors of so many predictions, or of the latest third of all points, correct the next ones.
+_FEWEST_JUDGED: Final = 8
+
+#: The surrogate is fitted again when it knows a quarter more.
+_AGAIN: Final = 1.25
+
+#: So many calls running must be worth less than a fresh call.
+_POOR_CALLS: Final = 3
+
+#: The streams of learning begin here; those of the search and of controls are elsewhere.
+_STREAMS: Final = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Points (N, d) of a mixture q, with the weights p/q and the chances r/q; r is the scouts'."""
+
+    points: Floats
+    weights: Floats
+    scouting: Floats
+
+    @classmethod
+    def drawn(cls, mixture: Frozen, size: int, rng: np.random.Generator) -> Population:
+        """Return points of a mixture, with the number of points of each component fixed."""
+        own, law = dealt(mixture.shares, size), mixture.mixture
+        points = law.placed(law.noise(rng, size), own)
+        joint = law.component_log_densities(points)
+        log_q = log_mixture(joint, np.bincount(own, minlength=len(law)) / size)
+        log_r = log_mixture(joint[:, -SCOUTS:], np.full(SCOUTS, 1 / SCOUTS))
+        return cls(points, np.exp(log_standard_normal(points) - log_q), np.exp(log_r - log_q))
+
+
+class Known(NamedTuple):
+    """Points x (n, d) in normal space and the limit state g (n,) there."""
+
+    x: Floats
+    g: Floats
+
+
+class Doubt(NamedTuple):
+    """What a surrogate says: the probability of a failure M, and the doubt S about it."""
+
+    failing: float
+    doubt: float
+
+
+class Learning:
+    """What was evaluated, x (n, d) and g (n,), and where the next calls should be.
+
+    The first calls are draws of the normal distribution, points `starts` (k, d) that one knows, and
+    Sobol points of wider normal distributions. Points that are `known` from elsewhere are learned,
+    too, and are no calls. Everything depends on the points, their values and the seed only.
+    """
+
+    def __init__(
+        self, d: int, seed: int, starts: Floats | None = None, known: Known | None = None
+    ) -> None:
+        self.d, self.seed = d, seed
+        self._starts = np.empty((0, d)) if starts is None else starts
+        self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else known
+        self.x, self.g = self._known
+        self.surrogate: Surrogate | None = None
+        self.mixture = mixture_of(None, d, 0.0)
+        self.gains: list[float] = []
+        self._missed = np.empty((0, 2))
+        self._fitted_at = self._steps = 0
+        self._weights = np.empty(0)
+        self._view: View | None = None
+
+    def __len__(self) -> int:
+        return len(self.x) - len(self._known.x)
+
+    @property
+    def _design(self) -> int:
+        return max(12, 2 * self.d + 6)
+
+    @property
+    def first_calls(self) -> int:
+        """How many calls come before the process is fitted: fewer if enough points are known."""
+        enough = len(self._known.x) >= self._design
+        return (self.plain_calls if enough else self._design) + len(self._starts)
+
+    @property
+    def plain_calls(self) -> int:
+        """How many of the first calls are draws of the normal distribution itself."""
+        return self._design // 3
+
+    @property
+    def plain(self) -> Known:
+        """The draws of the normal distribution itself, and g there."""
+        part = slice(len(self._known.x), len(self._known.x) + self.plain_calls)
+        return Known(self.x[part], self.g[part])
+
+    @property
+    def learnable(self) -> bool:
+        """Whether g is more than a few numbers: then there is something to learn."""
+        known = self.g[np.isfinite(self.g)]
+        return len(np.unique(known)) > max(2, len(self.g) // 4)
+
+    @property
+    def informed(self) -> int:
+        """How many points the process knows, called or not."""
+        return len(self.x)
+
+    @property
+    def failures(self) -> int:
+        """How many points fail."""
+        return int(np.count_nonzero(self.g < 0))
+
+    def add(self, x: Floats, g: Floats) -> None:
+        """Take points (n, d) and the limit state there (n,)."""
+        self.keep(x, g)
+        if self.surrogate is None or self._view is None:
+            return
+        with one_thread():
+            self.surrogate = self.surrogate.with_points(x, g)
+            self._view = self._view.learned(self.surrogate)
+
+    def keep(self, x: Floats, g: Floats) -> None:
+        """Take fresh calls: the surrogate learns them when it is fitted again."""
+        if self.surrogate is not None:
+            with one_thread():
+                missed = np.column_stack(self.surrogate.missed(x, g))
+            self._missed = np.concatenate((self._missed, missed))
+        self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
+
+    def settle(self) -> None:
+        """Fit the process to everything that is known, if it is not."""
+        new = self._fitted_at < len(self.x)
+        if self.surrogate is None or (new and len(self.surrogate.x) < MOST_POINTS):
+            self.refit()
+
+    def first(self) -> Floats:
+        """Return the first points of a design: wide ones after draws of the normal distribution."""
+        from scipy.special import ndtri
+        from scipy.stats.qmc import Sobol
+
+        rng = self._rng()
+        if not len(self):
+            return rng.standard_normal((self.plain_calls, self.d))
+        n = self.first_calls - self.plain_calls - len(self._starts)
+        if not n:
+            return self._starts
+        cube = Sobol(self.d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n]
+        widths = np.resize(scout_widths(self.d)[1:], n)
+        wide = ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None]
+        return np.concatenate((self._starts, wide))
+
+    def _rng(self) -> np.random.Generator:
+        self._steps += 1
+        return stream(self.seed, POLICY, _STREAMS + self._steps)
+
+    # -- the surrogate
+
+    def refit(self) -> None:
+        """Fit the process, and draw new points where it says that g may be below 0."""
+        with one_thread():
+            found = surrogate_of(*self._used(), self.surrogate)
+            self.surrogate = found.doubted(self._kappa())
+            self._fitted_at = len(self.x)
+            self._aim()
+            population = Population.drawn(self.mixture, _POINTS, self._rng())
+            self._weights = population.weights / _POINTS
+            self._view = self.surrogate.view(population.points)
+
+    def _used(self) -> Known:
+        """Return the points of a fit: the first calls, and known points while there is room."""
+        k = len(self._known.x)
+        x, g = np.concatenate((self.x[k:], self.x[:k])), np.concatenate((self.g[k:], self.g[:k]))
+        return Known(x[:MOST_POINTS], g[:MOST_POINTS])
+
+    def _kappa(self) -> float:
+        """Return the root of the mean square error of the latest predictions, in their own errors.
+
+        They were made before the calls. A process that is fitted to few points can have small
+        leave-one-out errors and be wrong all the same.
+        """
+        z, counts = self._missed[-max(_FEWEST_JUDGED, len(self.x) // 3) :].T
+        if len(z) < _FEWEST_JUDGED:
+            return 1.0
+        return float(np.sqrt(counts @ np.square(z) / counts.sum()))
+
+    def _aim(self) -> None:
+        """Fit the mixture to p sqrt(m), from wider targets to this one."""
+        from scipy.special import log_ndtr
+
+        assert self.surrogate is not None
+        for _ in range(_PASSES):
+            rng = self._rng()
+            seen = Population.drawn(self.mixture, _POINTS, rng)
+            h, s = self.surrogate.predict(seen.points)
+            with np.errstate(divide="ignore"):
+                log_w = np.log(seen.weights) + 0.5 * log_ndtr(-h / s)
+            power = _tempered(log_w, 25.0 + 5.0 * self.d)
+            best = np.argsort(-log_w, kind="stable")[:_FITTED_POINTS]
+            fits = fitted(seen.points[best], power * log_w[best], rng)
+            self.mixture = _mixture(fits, self.d)
+            if power == 1:
+                return
+
+    def known(self) -> Doubt:
+        """Return the probability by the surrogate and the doubt about it."""
+        assert self._view is not None
+        m = self._view.chance
+        return Doubt(float(self._weights @ m), float(self._weights @ np.sqrt(m * (1 - m))))
+
+    # -- the next calls
+
+    def next(self, q: int) -> Floats:
+        """Return the next q points (q, d), chosen together."""
+        if self.surrogate is None or len(self.x) >= _AGAIN * self._fitted_at:
+            self.refit()
+        assert self._view is not None
+        points: list[Floats] = []
+        view = self._view
+        with one_thread():
+            for k in range(q):
+                every = _EXPLORE[self.failures > 0]
+                if (len(self.x) + k) % every == every - 1:
+                    points.append(self._unseen(np.array([*self.x, *points])))
+                    continue
+                chosen, gain = self._most_telling(view)
+                self.gains.append(gain)
+                points.append(view.points[chosen])
+                if k + 1 < q:
+                    believed = view.surrogate.imagining(points[-1][None], view.h[[chosen]])
+                    view = view.learned(believed)
+        return np.array(points)
+
+    def _most_telling(self, view: View) -> tuple[int, float]:
+        """Return the point whose call leaves the least doubt, and the share that it takes away.
+
+        After a call at a, m (1 - m) at b is 2 T(h/s, sqrt((1 - r)/(1 + r))) on average, with Owen's
+        T and the squared correlation r of the values at a and b.
+        """
+        from scipy.special import owens_t
+
+        m = view.chance
+        doubt = np.sqrt(m * (1 - m))
+        total = float(self._weights @ doubt)
+        if not total > 0:
+            return int(np.abs(view.h / view.s).argmin()), 0.0
+        rng = self._rng()
+        judged = _picked(self._weights * doubt, _JUDGED, rng)
+        candidates = np.unique(_picked(self._weights * doubt, _CANDIDATES, rng))
+        r = view.squared_correlation(candidates, judged)
+        t = (view.h / view.s)[judged]
+        left = np.sqrt(2.0 * owens_t(t, np.sqrt((1 - r) / (1 + r)))) / doubt[judged]
+        after = left.mean(axis=1)
+        best = int(after.argmin())
+        return int(candidates[best]), 1.0 - float(after[best])
+
+    def _unseen(self, x: Floats) -> Floats:
+        """Return a point in the direction that was looked into least, a bit beyond the limit."""
+        from scipy.special import ndtri
+
+        away = self._rng().standard_normal((_DIRECTIONS, self.d))
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        least = int((away @ x.T).max(axis=1).argmin())
+        beta = -float(ndtri(min(max(self.known().failing, 1e-9), 0.3)))
+        return np.asarray((beta + _BEYOND) * away[least])
+
+    def worth_a_call(self, left: float) -> bool:
+        """Tell whether one more call says more than a fresh one, of so many that are left.
+
+        A fresh call lowers the error of n of them by 1/(2n).
+        """
+        latest = self.gains[-_POOR_CALLS:]
+        return len(latest) < _POOR_CALLS or max(latest) > 1 / (2 * max(left, 1.0))
+
+
+def _mixture(fits: Mixture, d: int) -> Frozen:
+    """Return fitted components, their twins of width 1, and scouts."""
+    twins = replace(Mixture.around(fits.means, np.ones(len(fits))), shares=fits.shares)
+    return Frozen(fits.joined(twins, _TWINS).joined(scouts(d), 1 - _FITTED), len(fits))
+
+
+def _tempered(log_w: Floats, enough: float) -> float:
+    """Return the largest power up to 1 that leaves enough effective points."""
+    if effective_size_of_logs(log_w) >= enough:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (
+            (middle, high) if effective_size_of_logs(middle * log_w) >= enough else (low, middle)
+        )
+    return low
+
+
+def _picked(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return n indices with the chances of their weights, by systematic sampling."""
+    ends = np.cumsum(weights / weights.sum())
+    return np.minimum(np.searchsorted(ends, (np.arange(n) + rng.random()) / n), len(ends) - 1)
