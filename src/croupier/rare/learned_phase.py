@@ -86,6 +86,15 @@ class LearnedPhase:
         g = self.learning.plain.g
         return float((g < 0).mean()) if len(g) else 0.0
 
+    def warnings(self) -> list[str]:
+        """Return what is wrong with the points that were told before."""
+        if not self.learning.contradicted:
+            return []
+        return [
+            "calls of g contradict the known= points, which were not used: are they of the same g, "
+            "and in the same coordinates and units?"
+        ]
+
     # -- what comes next
 
     def decide(self, left: float, aim: Aim, search: float) -> tuple[str, int] | None:
@@ -194,7 +203,7 @@ class LearnedPhase:
             learning.settle()
             assert learning.surrogate is not None
             rng = stream(self._seed, POLICY, _EPOCH_STREAMS + len(learning))
-            weight = float(size * learning.informed)
+            weight = float(size * (len(learning) + learning.told_before))
             self.stage = stage_of(learning.surrogate, learning.mixture, size, weight, rng)
             return Round(phase, size, points=self.stage.points)
         if len(learning) < learning.first_calls:

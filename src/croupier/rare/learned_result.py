@@ -46,7 +46,7 @@ class Found:
         """Return what may be wrong with the answer."""
         answer, n = self.correction.answer(), len(self.correction)
         calls, kappa = self.learned.calls, self._kappa
-        error, warned = math.sqrt(answer.variance), []
+        error, warned = math.sqrt(answer.variance), self.learned.warnings()
         if not self.learned.learning.failures:
             warned.append(
                 f"g was never below its limit in {calls + n} calls: the interval says how probable "

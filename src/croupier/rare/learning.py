@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.distributions.mixture import Mixture
 from croupier.distributions.normal import log_standard_normal
-from croupier.distributions.weights import effective_size_of_logs, log_mixture
+from croupier.distributions.weights import effective_size_of_logs, log_mixture, normalised
 from croupier.rare.components import SCOUTS, Frozen, dealt, mixture_of, scout_widths, scouts
-from croupier.rare.fit import fitted
+from croupier.rare.fit import fitted, parted
 from croupier.searching.one_thread import one_thread
-from croupier.searching.surrogate import Surrogate, View, surrogate_of
+from croupier.searching.surrogate import MOST_DOUBT, Surrogate, View, surrogate_of
 from croupier.seeds import POLICY, stream
 
 __all__ = ["LEARNED_UP_TO", "MOST_LEARNED", "Known", "Learning", "Population"]
@@ -41,6 +41,7 @@ _TWINS: Final = 0.3
 _POINTS: Final = 1500
 _FITTED_POINTS: Final = 400
 _PASSES: Final = 4
+_ROUGH: Final = 4
 
 #: The look-ahead: so many candidates, judged at so many points.
 _CANDIDATES: Final = 40
@@ -53,6 +54,9 @@ _BEYOND: Final = 0.3
 
 #: A process of more points costs more than they help; those near the limit lie too close together.
 MOST_POINTS: Final = 300
+
+#: So many known points near the limit are called again: another model may agree elsewhere.
+_REPEATED: Final = 3
 
 #: The errors of so many predictions, or of the latest third of all points, correct the next ones.
 _FEWEST_JUDGED: Final = 8
@@ -78,10 +82,10 @@ class Population:
     @classmethod
     def drawn(cls, mixture: Frozen, size: int, rng: np.random.Generator) -> Population:
         """Return points of a mixture, with the number of points of each component fixed."""
-        own, law = dealt(mixture.shares, size), mixture.mixture
-        points = law.placed(law.noise(rng, size), own)
-        joint = law.component_log_densities(points)
-        log_q = log_mixture(joint, np.bincount(own, minlength=len(law)) / size)
+        own, drawn = dealt(mixture.shares, size), mixture.mixture
+        points = drawn.placed(drawn.noise(rng, size), own)
+        joint = drawn.component_log_densities(points)
+        log_q = log_mixture(joint, np.bincount(own, minlength=len(drawn)) / size)
         log_r = log_mixture(joint[:, -SCOUTS:], np.full(SCOUTS, 1 / SCOUTS))
         return cls(points, np.exp(log_standard_normal(points) - log_q), np.exp(log_r - log_q))
 
@@ -112,9 +116,13 @@ class Learning:
         self, d: int, seed: int, starts: Floats | None = None, known: Known | None = None
     ) -> None:
         self.d, self.seed = d, seed
-        self._starts = np.empty((0, d)) if starts is None else starts
-        self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else known
+        begin = np.empty((0, d)) if starts is None else starts
+        self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else _most_useful(known)
+        nearest = np.abs(self._known.g).argsort(kind="stable")[:_REPEATED]
+        self._given = np.concatenate((begin, self._known.x[nearest]))
         self.x, self.g = self._known
+        self.told_before = len(self._known.x)
+        self.contradicted = False
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of(None, d, 0.0)
         self.gains: list[float] = []
@@ -134,7 +142,7 @@ class Learning:
     def first_calls(self) -> int:
         """How many calls come before the process is fitted: fewer if enough points are known."""
         enough = len(self._known.x) >= self._design
-        return (self.plain_calls if enough else self._design) + len(self._starts)
+        return (self.plain_calls if enough else self._design) + len(self._given)
 
     @property
     def plain_calls(self) -> int:
@@ -144,8 +152,14 @@ class Learning:
     @property
     def plain(self) -> Known:
         """The draws of the normal distribution itself, and g there."""
-        part = slice(len(self._known.x), len(self._known.x) + self.plain_calls)
-        return Known(self.x[part], self.g[part])
+        x, g = self.called
+        return Known(x[: self.plain_calls], g[: self.plain_calls])
+
+    @property
+    def called(self) -> Known:
+        """The points of all calls, and g there."""
+        k = len(self._known.x)
+        return Known(self.x[k:], self.g[k:])
 
     @property
     def learnable(self) -> bool:
@@ -160,13 +174,15 @@ class Learning:
 
     @property
     def failures(self) -> int:
-        """How many points fail."""
-        return int(np.count_nonzero(self.g < 0))
+        """How many calls fail."""
+        return int(np.count_nonzero(self.called.g < 0))
 
     def add(self, x: Floats, g: Floats) -> None:
         """Take points (n, d) and the limit state there (n,)."""
         self.keep(x, g)
         if self.surrogate is None or self._view is None:
+            if len(self._known.x) and len(self) >= self.first_calls:
+                self._compare()
             return
         with one_thread():
             self.surrogate = self.surrogate.with_points(x, g)
@@ -180,11 +196,26 @@ class Learning:
             self._missed = np.concatenate((self._missed, missed))
         self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
 
+    def _compare(self) -> None:
+        """Forget the known points if a process that is fitted to them misses the first calls."""
+        with one_thread():
+            told = surrogate_of(*self._used(Known(np.empty((0, self.d)), np.empty(0))))
+            z, _ = told.missed(*self.called)
+        if float(np.sqrt(np.mean(np.square(z)))) > MOST_DOUBT * told.kappa:
+            self._forget()
+
+    def _forget(self) -> None:
+        """Forget the known points: they are from another function."""
+        self.x, self.g = self.called
+        self._known = Known(self.x[:0], self.g[:0])
+        self._missed, self.surrogate, self._view = self._missed[:0], None, None
+        self.contradicted = True
+
     def settle(self) -> None:
         """Fit the process to everything that is known, if it is not."""
         new = self._fitted_at < len(self.x)
-        if self.surrogate is None or (new and len(self.surrogate.x) < MOST_POINTS):
-            self.refit()
+        if self.surrogate is None or (new and len(self.called.x) < MOST_POINTS):
+            self.refit(last=True)
 
     def first(self) -> Floats:
         """Return the first points of a design: wide ones after draws of the normal distribution."""
@@ -194,13 +225,14 @@ class Learning:
         rng = self._rng()
         if not len(self):
             return rng.standard_normal((self.plain_calls, self.d))
-        n = self.first_calls - self.plain_calls - len(self._starts)
+        given = self._given[len(self) - self.plain_calls :]
+        n = self.first_calls - len(self) - len(given)
         if not n:
-            return self._starts
+            return given
         cube = Sobol(self.d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n]
         widths = np.resize(scout_widths(self.d)[1:], n)
         wide = ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None]
-        return np.concatenate((self._starts, wide))
+        return np.concatenate((given, wide))
 
     def _rng(self) -> np.random.Generator:
         self._steps += 1
@@ -208,21 +240,27 @@ class Learning:
 
     # -- the surrogate
 
-    def refit(self) -> None:
-        """Fit the process, and draw new points where it says that g may be below 0."""
+    def refit(self, *, last: bool = False) -> None:
+        """Fit the process, and draw new points where it says that g may be below 0.
+
+        While it learns, a rough mixture will do; the `last` one is shown as the modes.
+        """
+        kappa = self._kappa()
+        if kappa > MOST_DOUBT and len(self._known.x):
+            self._forget()
+            kappa = 1.0
         with one_thread():
-            found = surrogate_of(*self._used(), self.surrogate)
-            self.surrogate = found.doubted(self._kappa())
+            found = surrogate_of(*self._used(self.called), self.surrogate)
+            self.surrogate = found.doubted(kappa)
             self._fitted_at = len(self.x)
-            self._aim()
+            self._aim(last)
             population = Population.drawn(self.mixture, _POINTS, self._rng())
             self._weights = population.weights / _POINTS
             self._view = self.surrogate.view(population.points)
 
-    def _used(self) -> Known:
-        """Return the points of a fit: the first calls, and known points while there is room."""
-        k = len(self._known.x)
-        x, g = np.concatenate((self.x[k:], self.x[:k])), np.concatenate((self.g[k:], self.g[:k]))
+    def _used(self, called: Known) -> Known:
+        """Return the points of a fit: calls, and known points while there is room."""
+        x, g = np.concatenate((called.x, self._known.x)), np.concatenate((called.g, self._known.g))
         return Known(x[:MOST_POINTS], g[:MOST_POINTS])
 
     def _kappa(self) -> float:
@@ -236,7 +274,7 @@ class Learning:
             return 1.0
         return float(np.sqrt(counts @ np.square(z) / counts.sum()))
 
-    def _aim(self) -> None:
+    def _aim(self, last: bool) -> None:
         """Fit the mixture to p sqrt(m), from wider targets to this one."""
         from scipy.special import log_ndtr
 
@@ -249,7 +287,11 @@ class Learning:
                 log_w = np.log(seen.weights) + 0.5 * log_ndtr(-h / s)
             power = _tempered(log_w, 25.0 + 5.0 * self.d)
             best = np.argsort(-log_w, kind="stable")[:_FITTED_POINTS]
-            fits = fitted(seen.points[best], power * log_w[best], rng)
+            x, log_w = seen.points[best], power * log_w[best]
+            if last and power == 1:
+                fits = fitted(x, log_w, rng)
+            else:
+                fits = parted(x, normalised(log_w), _ROUGH, rng)
             self.mixture = _mixture(fits, self.d)
             if power == 1:
                 return
@@ -323,6 +365,16 @@ class Learning:
         """
         latest = self.gains[-_POOR_CALLS:]
         return len(latest) < _POOR_CALLS or max(latest) > 1 / (2 * max(left, 1.0))
+
+
+def _most_useful(known: Known) -> Known:
+    """Return the known points that a process has room for: half are those nearest to the limit."""
+    order = np.abs(known.g).argsort(kind="stable")
+    if len(order) > MOST_POINTS:
+        near, rest = order[: MOST_POINTS // 2], order[MOST_POINTS // 2 :]
+        even = np.linspace(0, len(rest) - 1, MOST_POINTS - len(near)).astype(np.int64)
+        order = np.concatenate((near, rest[even]))
+    return Known(known.x[order], known.g[order])
 
 
 def _mixture(fits: Mixture, d: int) -> Frozen:

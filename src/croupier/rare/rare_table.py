@@ -372,7 +372,8 @@ class RareTable(Rounds):
             details = details_of(evidence, seen, self.plan.components)
             return ProbabilityResult.detailed(result, {**details, **self.books.failures(early)})
 
-        return Answer(pooled, warnings=warnings_of(evidence), finish=finish)
+        contradicted = [] if self._learned is None else self._learned.warnings()
+        return Answer(pooled, warnings=[*contradicted, *warnings_of(evidence)], finish=finish)
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:
