@@ -263,7 +263,7 @@ class Correction(NamedTuple):
         found, one = self.answer(), np.ones(1)
         variance, n = np.array([found.variance]), float(len(self))
         mean = np.array([min(max(found.mean, 0.0), 1.0)])
-        few = FewHits(mean, variance, 0.0 * one, one, below=_ALWAYS)
+        few = FewHits(mean, variance, found.room * one, one, below=_ALWAYS)
         if not failed:
             few = few._replace(mean=0.0 * one, largest=np.array([found.most]))
         elif not found.mean > 0:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.rare.corrected import Correction, Forecast, Stage, forecast_of, stage_of
-from croupier.rare.learning import MOST_LEARNED, Learning
+from croupier.rare.learning import MOST_LEARNED, MOST_POINTS, Learning
 from croupier.rare.rounds import Round
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
@@ -32,8 +32,13 @@ _WIDE: Final = 0.1
 #: The share of a budget that is for learning, at least and at most.
 _LEARNING: Final = (0.2, 0.5)
 
-#: Fresh calls come in so many epochs, by the number that is expected.
-_EPOCHS: Final = ((40, 2), (100, 3), (250, 4), (math.inf, 5))
+#: With n fresh calls, room for one call on the wrong side is about this times M/n. It is in vain to
+#: lower the doubt below it.
+_ROOM: Final = 2.5
+
+#: An epoch of fresh calls is this share of what is known: the surrogate learns from each, and a
+#: first one that shows it wrong counts little.
+_EPOCH: Final = 0.5
 
 #: Without a budget in draws, so many fresh calls are expected at first.
 _USUAL: Final = 200
@@ -45,8 +50,7 @@ _SEARCH_CALLS: Final = 1000
 #: than plain draws.
 _FEWEST_FAILING: Final = 3.0
 
-#: The size of a further epoch, relative to all fresh calls at most, and the least.
-_MORE: Final = 0.5
+#: The least epoch: fewer calls say nothing about its error.
 _LEAST_EPOCH: Final = 10
 
 #: A tolerance stops no run with fewer fresh calls: one epoch knows its own error poorly.
@@ -106,29 +110,32 @@ class LearnedPhase:
         if not n:
             few = left < _LEAST_BUDGET
             return None if few else ("learning", learning.plain_calls)
-        if len(self.correction):
-            pays = self._goes_on(left, aim, search)
-            return ("fresh", self._next_epoch(left, aim)) if pays else None
         wide = learning.first_calls - n
         if not learning.learnable and (wide <= 0 or wide > _WIDE * (n + left)):
             return None
         if wide > 0:
             return "learning", min(wide, int(left))
+        if learning.behind:
+            learning.settle()
         if self._learns(left, aim):
             return "learning", int(min(self._width, left))
-        return ("fresh", self._next_epoch(left, aim)) if self._pays(left, aim, search) else None
+        pays = self._goes_on if len(self.correction) else self._pays
+        return ("fresh", self._next_epoch(left, aim)) if pays(left, aim, search) else None
 
     def _learns(self, left: float, aim: Aim) -> bool:
         """Tell whether one more call of learning is worth more than a fresh one."""
         n = len(self.learning)
         total = n + left
         self._most = min(_LEARNING[1] * total, MOST_LEARNED)
-        if n >= self._most:
+        if self.calls >= self._most or n >= MOST_POINTS:
             return False
+        if self.learning.surrogate is None:
+            return True
         expected = min(left, self._expected(aim))
         if self.learning.informed < _LEARNING[0] * min(total, n + expected):
             return True
-        return self.learning.worth_a_call(expected)
+        failing, doubt = self.learning.known()
+        return doubt * math.sqrt(expected) > _ROOM * failing
 
     def _expected(self, aim: Aim) -> float:
         """Return how many fresh calls a tolerance needs, by what the surrogate knows now."""
@@ -177,13 +184,14 @@ class LearnedPhase:
         return not self._search_pays(variance, left, aim, answer.mean, search)
 
     def _next_epoch(self, left: float, aim: Aim) -> int:
-        """Return the size of the next epoch: an even part of the calls that are still needed."""
-        n, more = len(self.correction), left if math.isfinite(left) else float(_USUAL)
+        """Return the size of the next epoch: part of the calls that are still needed."""
+        more = left if math.isfinite(left) else float(_USUAL)
         if aim.given:
             more = min(left, max(self._needed(aim), _LEAST_EPOCH))
-        count = next(count for below, count in _EPOCHS if n + more < below)
-        done = len(self.correction.stages)
-        return max(1, min(math.ceil(more / max(count - done, 1)), int(min(left, 1e9))))
+        size = max(_LEAST_EPOCH, math.ceil(_EPOCH * self.learning.informed))
+        if more < size + _LEAST_EPOCH:
+            size = math.ceil(more)
+        return max(1, min(size, int(min(left, 1e9))))
 
     def _needed(self, aim: Aim) -> float:
         """Return how many fresh calls the tolerance still needs, by forecast or by those made."""
@@ -193,8 +201,7 @@ class LearnedPhase:
             return max(self.forecast.calls(float(aim.wanted(self.forecast.mean)) / 2), _LEAST_FRESH)
         answer = self.correction.answer()
         wanted = float(aim.wanted(answer.mean)) / 2 if answer.mean > 0 else 0.0
-        more = n * (answer.variance / wanted**2 - 1) if wanted > 0 else math.inf
-        return min(more, _MORE * n)
+        return n * (answer.variance / wanted**2 - 1) if wanted > 0 else math.inf
 
     def plan(self, phase: str, size: int) -> Round:
         """Return the round of a phase, from everything told so far."""

@@ -64,9 +64,6 @@ _FEWEST_JUDGED: Final = 8
 #: The surrogate is fitted again when it knows a quarter more.
 _AGAIN: Final = 1.25
 
-#: So many calls running must be worth less than a fresh call.
-_POOR_CALLS: Final = 3
-
 #: The streams of learning begin here; those of the search and of controls are elsewhere.
 _STREAMS: Final = 2_000_000
 
@@ -125,11 +122,11 @@ class Learning:
         self.contradicted = False
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of(None, d, 0.0)
-        self.gains: list[float] = []
         self._missed = np.empty((0, 2))
         self._fitted_at = self._steps = 0
         self._weights = np.empty(0)
         self._view: View | None = None
+        self._called: list[int] = []
 
     def __len__(self) -> int:
         return len(self.x) - len(self._known.x)
@@ -166,6 +163,13 @@ class Learning:
         """Whether g is more than a few numbers: then there is something to learn."""
         known = self.g[np.isfinite(self.g)]
         return len(np.unique(known)) > max(2, len(self.g) // 4)
+
+    @property
+    def behind(self) -> bool:
+        """Whether fresh calls were made that the process does not know."""
+        if self.surrogate is None:
+            return False
+        return len(self.surrogate.x) < min(len(self.x), MOST_POINTS)
 
     @property
     def informed(self) -> int:
@@ -256,7 +260,7 @@ class Learning:
             self._aim(last)
             population = Population.drawn(self.mixture, _POINTS, self._rng())
             self._weights = population.weights / _POINTS
-            self._view = self.surrogate.view(population.points)
+            self._view, self._called = self.surrogate.view(population.points), []
 
     def _used(self, called: Known) -> Known:
         """Return the points of a fit: calls, and known points while there is room."""
@@ -317,16 +321,16 @@ class Learning:
                 if (len(self.x) + k) % every == every - 1:
                     points.append(self._unseen(np.array([*self.x, *points])))
                     continue
-                chosen, gain = self._most_telling(view)
-                self.gains.append(gain)
+                chosen = self._most_telling(view)
+                self._called.append(chosen)
                 points.append(view.points[chosen])
                 if k + 1 < q:
                     believed = view.surrogate.imagining(points[-1][None], view.h[[chosen]])
                     view = view.learned(believed)
         return np.array(points)
 
-    def _most_telling(self, view: View) -> tuple[int, float]:
-        """Return the point whose call leaves the least doubt, and the share that it takes away.
+    def _most_telling(self, view: View) -> int:
+        """Return the point whose call leaves the least doubt.
 
         After a call at a, m (1 - m) at b is 2 T(h/s, sqrt((1 - r)/(1 + r))) on average, with Owen's
         T and the squared correlation r of the values at a and b.
@@ -336,17 +340,22 @@ class Learning:
         m = view.chance
         doubt = np.sqrt(m * (1 - m))
         total = float(self._weights @ doubt)
-        if not total > 0:
-            return int(np.abs(view.h / view.s).argmin()), 0.0
         rng = self._rng()
-        judged = _picked(self._weights * doubt, _JUDGED, rng)
-        candidates = np.unique(_picked(self._weights * doubt, _CANDIDATES, rng))
+        judged = candidates = np.empty(0, np.intp)
+        if total > 0:
+            judged = _picked(self._weights * doubt, _JUDGED, rng)
+            candidates = np.setdiff1d(
+                _picked(self._weights * doubt, _CANDIDATES, rng), self._called
+            )
+        if not len(candidates):  # nothing is in doubt, but at points that were called
+            away = np.abs(view.h / view.s)
+            away[self._called] = np.inf
+            return int(away.argmin())
         r = view.squared_correlation(candidates, judged)
         t = (view.h / view.s)[judged]
         left = np.sqrt(2.0 * owens_t(t, np.sqrt((1 - r) / (1 + r)))) / doubt[judged]
         after = left.mean(axis=1)
-        best = int(after.argmin())
-        return int(candidates[best]), 1.0 - float(after[best])
+        return int(candidates[after.argmin()])
 
     def _unseen(self, x: Floats) -> Floats:
         """Return a point in the direction that was looked into least, a bit beyond the limit."""
@@ -357,14 +366,6 @@ class Learning:
         least = int((away @ x.T).max(axis=1).argmin())
         beta = -float(ndtri(min(max(self.known().failing, 1e-9), 0.3)))
         return np.asarray((beta + _BEYOND) * away[least])
-
-    def worth_a_call(self, left: float) -> bool:
-        """Tell whether one more call says more than a fresh one, of so many that are left.
-
-        A fresh call lowers the error of n of them by 1/(2n).
-        """
-        latest = self.gains[-_POOR_CALLS:]
-        return len(latest) < _POOR_CALLS or max(latest) > 1 / (2 * max(left, 1.0))
 
 
 def _most_useful(known: Known) -> Known:

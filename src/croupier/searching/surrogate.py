@@ -39,8 +39,9 @@ _WARM_STEPS: Final = 12
 #: Values farther from their median than so many quartile ranges would bend the process elsewhere.
 _CLIP: Final = 12.0
 
-#: From so many points on, the scale of the values does not change any more.
-_SETTLED: Final = 80
+#: From so many points on, the scale of the values does not change any more: later points crowd at
+#: the limit, where a scale that is bent there looks likely and values far away look like outliers.
+_SETTLED: Final = 40
 
 #: The error is corrected by its leave-one-out predictions up to this factor.
 MOST_DOUBT: Final = 3.0
@@ -326,14 +327,14 @@ def surrogate_of(x: Floats, values: Floats, before: Surrogate | None = None) -> 
     c their median size or the 15 % quantile of it.
     """
     if before is not None and len(x) >= _SETTLED:
-        scales = [before.warp.c]
+        warps = [before.warp]
     else:
         sizes = np.abs(values[np.isfinite(values)])
-        scales = [np.inf, *(c for c in np.quantile(sizes, (0.5, 0.15)).tolist() if c > 0)]
+        some = [c for c in np.quantile(sizes, (0.5, 0.15)).tolist() if c > 0]
+        warps = [_Warp.of(values, c) for c in (np.inf, *some)]
     best, most = None, -np.inf
-    for c in scales:
-        warp = _Warp.of(values, c)
-        start = before.logs if before is not None and before.warp.c == c else None
+    for warp in warps:
+        start = before.logs if before is not None and before.warp.c == warp.c else None
         logs, likelihood = _fitted(x, warp(values), start)
         likelihood += warp.log_slope(values)
         if best is None or likelihood > most:
