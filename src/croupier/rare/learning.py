@@ -160,9 +160,8 @@ class Learning:
 
     @property
     def learnable(self) -> bool:
-        """Whether g is more than a few numbers: then there is something to learn."""
-        known = self.g[np.isfinite(self.g)]
-        return len(np.unique(known)) > max(2, len(self.g) // 4)
+        """Whether g is more than two numbers: then there is something to learn."""
+        return len(np.unique(self.g[np.isfinite(self.g)])) > 2
 
     @property
     def behind(self) -> bool:

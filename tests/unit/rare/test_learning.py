@@ -118,11 +118,11 @@ def test_progress_says_how_far_learning_is() -> None:
 
     def look(progress: cr.Progress) -> bool:
         seen.append(progress.leader)
-        return progress.tickets >= 15
+        return progress.tickets >= 11
 
     with pytest.warns(cr.CroupierWarning):
         cr.probability(beyond, 2, draws=60, rng=7, callback=look)
-    assert seen[-1] == "learning, 15 calls of at most 30"
+    assert seen[-1] == "learning 4 of 12"
 
 
 def test_no_point_is_called_twice_in_a_stage() -> None:

@@ -16,11 +16,8 @@ from croupier.rare import Nataf, ProbabilityResult
 
 quiet = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
-
-@pytest.fixture(autouse=True)
-def _searching(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests are of the search: nothing is learned. The others are in test_learning.py."""
-    monkeypatch.setattr("croupier.rare.rare_table.LEARNED_UP_TO", 0)
+#: These tests are of the search; those of learning are in test_learning.py.
+pytestmark = pytest.mark.usefixtures("searching")
 
 
 def beyond(x: Any) -> Any:
