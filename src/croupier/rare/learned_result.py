@@ -15,7 +15,7 @@ from croupier.estimates.estimate import Estimate
 from croupier.rare.components import scout_widths, scouts
 from croupier.rare.corrected import SCOUTING, Correction
 from croupier.rare.learned_phase import LearnedPhase
-from croupier.rare.rare_result import ProbabilityResult, facts_of, reliability
+from croupier.rare.rare_result import ProbabilityResult, apart, facts_of, reliability
 from croupier.results.result import Result
 from croupier.searching.surrogate import MOST_DOUBT
 
@@ -71,6 +71,12 @@ class Found:
             warned.append(
                 f"the errors of the surrogate are {kappa:.2g} times as large as it says: g jumps "
                 "or is noisy; give a larger budget"
+            )
+        modes, d = self.modes(), self.learned.learning.d
+        if d > _LOOKED_THROUGH and apart(modes):
+            warned.append(
+                f"modes in different directions of {d} dimensions were found, and another one may "
+                "be missing: compare with another seed, or give a larger budget or starts="
             )
         unseen = self._unseen()
         if unseen > _UNSEEN * max(answer.mean, 0.0) > 0:

@@ -20,7 +20,15 @@ from croupier.rare.search import Search
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
 
-__all__ = ["Evidence", "ProbabilityResult", "details_of", "facts_of", "reliability", "warnings_of"]
+__all__ = [
+    "Evidence",
+    "ProbabilityResult",
+    "apart",
+    "details_of",
+    "facts_of",
+    "reliability",
+    "warnings_of",
+]
 
 #: If draws that only the scouts explain have this share of the probability, a mode was missed.
 _UNEXPLAINED: Final = 0.05
@@ -289,7 +297,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
             f"failing region may be known poorly{text}"
         )
     value = float(answer.pooled.mean[-2 if answer.y.shape[1] > 1 else 0])
-    if _apart(components) and search.d > HIGH and hidden is not None and hidden > value:
+    if apart(components) and search.d > HIGH and hidden is not None and hidden > value:
         said.append(
             f"{K} components in {search.d} dimensions, and another mode with a probability of up "
             f"to {hidden:.2g} could have been missed (the value is {value:.2g}): compare with "
@@ -298,7 +306,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
     return said
 
 
-def _apart(components: Sequence[Mapping[str, Any]]) -> bool:
+def apart(components: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether two design points lie in different directions: one mode may have components."""
     z = np.array([each["design_point_normal"] for each in components], float)
     if len(z) < 2:
