@@ -24,7 +24,7 @@ __all__ = ["LearnedPhase"]
 
 #: The first calls may be this share of a budget: with 24 fresh calls in 10 dimensions, 2 of 10
 #: intervals missed.
-_FIRST: Final = 1 / 3
+_FIRST: Final = 0.4
 
 #: If all plain draws are the same number, wider points may take this share of the budget: a margin
 #: that is flat near the centre may fall farther out, and a function of 0 and 1 never does.

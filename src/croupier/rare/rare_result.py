@@ -238,17 +238,20 @@ def warnings_of(evidence: Evidence) -> list[str]:
     if epoch is None or not len(epoch):
         return [
             *wrong,
-            f"the search was not finished after {search.calls} calls of g: the value is a rough "
-            "one, and nothing is known about its error; give a larger budget",
+            f"{'the search' if search.calls else 'learning'} was not finished after "
+            f"{search.calls + evidence.learned} calls of g: the value is a rough one, and nothing "
+            "is known about its error; give a larger budget",
         ]
     answer = epoch.answer()
     bound = evidence.aim.bound
     hits = bound(answer.pooled.few.hits) if answer.pooled.few is not None else np.zeros(1)
     said = wrong
     if evidence.stopped and not search.calls:
+        learned = evidence.learned
+        tried = f", and {learned} calls did not show where g fails" if learned else ""
         said.append(
-            f"a budget below {2 * search.least_calls} calls of g does not pay for a search: all "
-            "draws are plain ones; give a larger budget"
+            f"a budget below {2 * search.least_calls} calls of g does not pay for a search{tried}: "
+            "all draws of the estimate are plain ones; give a larger budget"
         )
     elif evidence.stopped:
         said.append(
