@@ -136,7 +136,8 @@ class LearnedPhase:
         if self.learning.informed < _LEARNING[0] * min(total, n + expected):
             return True
         failing, doubt = self.learning.known()
-        return doubt * math.sqrt(expected) > _ROOM * failing
+        overlooked = self.learning.overlooks(failing)
+        return overlooked or doubt * math.sqrt(expected) > _ROOM * failing
 
     def _expected(self, aim: Aim) -> float:
         """Return how many fresh calls a tolerance needs, by what the surrogate knows now."""

@@ -15,6 +15,7 @@ from croupier.estimates.estimate import Estimate
 from croupier.rare.components import scout_widths, scouts
 from croupier.rare.corrected import SCOUTING, Correction
 from croupier.rare.learned_phase import LearnedPhase
+from croupier.rare.learning import LOOKED_THROUGH
 from croupier.rare.rare_result import ProbabilityResult, apart, facts_of, reliability
 from croupier.results.result import Result
 from croupier.searching.surrogate import MOST_DOUBT
@@ -26,12 +27,6 @@ _LARGE_ERROR: Final = 0.5
 
 #: A surrogate whose errors are this many times as large as it says is not to be trusted alone.
 _DOUBTFUL: Final = 2.5
-
-#: In so many dimensions directions can be looked through; a half space that no call has seen and
-#: that has so many times the value is warned of.
-_LOOKED_THROUGH: Final = 3
-_UNSEEN: Final = 10.0
-_LOOKS: Final = 400
 
 
 @dataclass(frozen=True)
@@ -73,16 +68,16 @@ class Found:
                 "or is noisy; give a larger budget"
             )
         modes, d = self.modes(), self.learned.learning.d
-        if d > _LOOKED_THROUGH and apart(modes):
+        if d > LOOKED_THROUGH and apart(modes):
             warned.append(
                 f"modes in different directions of {d} dimensions were found, and another one may "
                 "be missing: compare with another seed, or give a larger budget or starts="
             )
-        unseen = self._unseen()
-        if unseen > _UNSEEN * max(answer.mean, 0.0) > 0:
+        learning = self.learned.learning
+        if learning.overlooks(answer.mean):
             warned.append(
-                f"no call was made in a half space with the probability {unseen:.2g}, which is far "
-                "above the value: give a larger budget"
+                f"no call was made in a half space with the probability {learning.unseen:.2g}, "
+                "which is far above the value: give a larger budget"
             )
         return warned
 
@@ -90,17 +85,6 @@ class Found:
     def _kappa(self) -> float:
         surrogate = self.learned.learning.surrogate
         return 1.0 if surrogate is None else surrogate.kappa
-
-    def _unseen(self) -> float:
-        """Return the probability of the nearest half space without a call, in few dimensions."""
-        from scipy.special import ndtr
-
-        learning = self.learned.learning
-        if learning.d > _LOOKED_THROUGH:
-            return 0.0
-        away = np.random.default_rng(0).standard_normal((_LOOKS, learning.d))
-        away /= np.linalg.norm(away, axis=1, keepdims=True)
-        return float(ndtr(-float((away @ learning.x.T).max(axis=1).min())))
 
     def modes(self) -> list[dict[str, Any]]:
         """Return the fitted components with failing points, the one that explains most first."""

@@ -25,7 +25,15 @@ from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import MOST_DOUBT, Surrogate, View, surrogate_of
 from croupier.seeds import POLICY, stream
 
-__all__ = ["LEARNED_UP_TO", "MOST_LEARNED", "Known", "Learning", "Population"]
+__all__ = [
+    "LEARNED_UP_TO",
+    "LOOKED_THROUGH",
+    "MOST_LEARNED",
+    "MOST_POINTS",
+    "Known",
+    "Learning",
+    "Population",
+]
 
 #: In more dimensions a few hundred points are too few for a process.
 LEARNED_UP_TO: Final = 10
@@ -47,8 +55,15 @@ _ROUGH: Final = 4
 _CANDIDATES: Final = 40
 _JUDGED: Final = 300
 
-#: Every so many calls one explores: before a failure was seen, and after.
+#: Every so many calls one explores: before a failure was seen or while half spaces are overlooked,
+#: and after.
 _EXPLORE: Final = (2, 4)
+
+#: In so many dimensions directions can be looked through. A half space without a point that has so
+#: many times the value is overlooked.
+LOOKED_THROUGH: Final = 3
+_LOOKS: Final = 400
+_UNSEEN: Final = 10.0
 _DIRECTIONS: Final = 200
 _BEYOND: Final = 0.3
 
@@ -313,10 +328,10 @@ class Learning:
             self.refit()
         assert self._view is not None
         points: list[Floats] = []
-        view = self._view
+        view, overlooked = self._view, self.overlooks(self.known().failing)
         with one_thread():
             for k in range(q):
-                every = _EXPLORE[self.failures > 0]
+                every = _EXPLORE[self.failures > 0 and not overlooked]
                 if (len(self.x) + k) % every == every - 1:
                     points.append(self._unseen(np.array([*self.x, *points])))
                     continue
@@ -355,6 +370,21 @@ class Learning:
         left = np.sqrt(2.0 * owens_t(t, np.sqrt((1 - r) / (1 + r)))) / doubt[judged]
         after = left.mean(axis=1)
         return int(candidates[after.argmin()])
+
+    @property
+    def unseen(self) -> float:
+        """The probability of the nearest half space that has no point; 0 in many dimensions."""
+        from scipy.special import ndtr
+
+        if self.d > LOOKED_THROUGH:
+            return 0.0
+        away = np.random.default_rng(0).standard_normal((_LOOKS, self.d))
+        away /= np.linalg.norm(away, axis=1, keepdims=True)
+        return float(ndtr(-float((away @ self.x.T).max(axis=1).min())))
+
+    def overlooks(self, failing: float) -> bool:
+        """Tell whether a half space without a point is far more probable than a failure is."""
+        return self.unseen > _UNSEEN * failing > 0
 
     def _unseen(self, x: Floats) -> Floats:
         """Return a point in the direction that was looked into least, a bit beyond the limit."""
