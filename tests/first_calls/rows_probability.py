@@ -123,6 +123,21 @@ def sixty_calls_of_a_bent_margin(rng):
     )
 
 
+@row(0.0006106, within=0.3, holds=lambda result: result.interval[1] < 0.0012)
+def fifty_calls_of_a_bent_margin(rng):
+    return cr.probability(
+        lambda x: 3.2 - x[:, 0] - 0.2 * x[:, 1] * x[:, 2] + 0.1 * x[:, 1] ** 2,
+        3,
+        draws=50,
+        rng=rng,
+    )
+
+
+@row(stats.norm.sf(3), within=0.1, holds=lambda result: result.stderr < 0.05 * result.value)
+def a_hundred_calls_in_six_dimensions(rng):
+    return cr.probability(linear(3), 6, draws=100, rng=rng)
+
+
 @row(stats.norm.sf(3.5), within=0.2)
 def one_point_at_a_time(rng):
     return cr.probability(lambda x: 3.5 - x[0], over=2, draws=4_000, rng=rng)
