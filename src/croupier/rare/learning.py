@@ -130,8 +130,7 @@ class Learning:
         self.d, self.seed = d, seed
         begin = np.empty((0, d)) if starts is None else starts
         self._known = Known(np.empty((0, d)), np.empty(0)) if known is None else _most_useful(known)
-        nearest = np.abs(self._known.g).argsort(kind="stable")[:_REPEATED]
-        self._given = np.concatenate((begin, self._known.x[nearest]))
+        self._given = np.concatenate((begin, self._known.x[:_REPEATED]))
         self.x, self.g = self._known
         self.told_before = len(self._known.x)
         self.contradicted = False
@@ -215,11 +214,18 @@ class Learning:
         self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
 
     def _compare(self) -> None:
-        """Forget the known points if a process that is fitted to them misses the first calls."""
+        """Forget the known points if a process that is fitted to them misses the first calls.
+
+        It does not know those that were repeated: at a point that it knows, noise is a surprise.
+        """
+        others = Known(self._known.x[_REPEATED:], self._known.g[_REPEATED:])
+        if len(others.x) <= self.d + 1:
+            return
         with one_thread():
-            told = surrogate_of(*self._used(Known(np.empty((0, self.d)), np.empty(0))))
+            told = surrogate_of(*others)
             z, _ = told.missed(*self.called)
-        if float(np.sqrt(np.mean(np.square(z)))) > MOST_DOUBT * told.kappa:
+        parts = np.split(z, [self.plain_calls])
+        if max(float(np.mean(np.square(part))) for part in parts) > (MOST_DOUBT * told.kappa) ** 2:
             self._forget()
 
     def _forget(self) -> None:
@@ -398,7 +404,7 @@ class Learning:
 
 
 def _most_useful(known: Known) -> Known:
-    """Return the known points that a process has room for: half are those nearest to the limit."""
+    """Return known points that a process has room for: those nearest to the limit come first."""
     order = np.abs(known.g).argsort(kind="stable")
     if len(order) > MOST_POINTS:
         near, rest = order[: MOST_POINTS // 2], order[MOST_POINTS // 2 :]

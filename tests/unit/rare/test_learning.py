@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -93,16 +94,43 @@ def test_points_are_chosen_together_for_workers_and_their_number_changes_nothing
     assert here.value == pytest.approx(stats.norm.sf(3.5), rel=0.2)
 
 
-@quiet
-def test_known_points_are_no_calls_and_wrong_ones_cause_no_bias_beyond_the_error() -> None:
+def test_known_points_are_no_calls_and_save_calls_of_learning() -> None:
     x = 2.0 * np.random.default_rng(1).standard_normal((60, 2))
-    known = stats.norm.sf(3.5)
     right = cr.probability(beyond, 2, draws=50, known=(x, beyond(x)), rng=7)
     assert right.draws == 50
-    assert right.value == pytest.approx(known, rel=0.1)
-    assert right.search["calls"] <= 25
-    wrong = cr.probability(beyond, 2, draws=200, known=(x, beyond(x) + 1.5), rng=7)
-    assert wrong.interval[0] < known < wrong.interval[1]
+    assert right.value == pytest.approx(stats.norm.sf(3.5), rel=0.1)
+    assert right.search["calls"] <= 20
+    assert not right.warnings
+
+
+def saturated(x: Any) -> Any:
+    return np.maximum(beyond(x), 0.3)
+
+
+@pytest.mark.parametrize("shift", [0.02, 1.5, -1.5, None])
+def test_known_points_of_another_model_are_noticed_and_not_used(shift: float | None) -> None:
+    """A model that is slightly off, far off, or right in the safe region only."""
+    x = 2.0 * np.random.default_rng(1).standard_normal((60, 2))
+    g = saturated(x) if shift is None else beyond(x) + shift
+    with pytest.warns(cr.CroupierWarning, match="contradict the known= points"):
+        result = cr.probability(beyond, 2, draws=60, known=(x, g), rng=7)
+    assert result.value == pytest.approx(stats.norm.sf(3.5), rel=0.1)
+    assert result.interval[0] < stats.norm.sf(3.5) < result.interval[1]
+
+
+def test_known_points_of_a_noisy_function_are_used() -> None:
+    """Calls differ from known values by the noise, which the process has learned."""
+    x = 2.0 * np.random.default_rng(1).standard_normal((60, 2))
+
+    def noisy(x: Any) -> Any:
+        return beyond(x) + 0.1 * np.modf(np.abs(np.sin(x @ [12.9898, 78.233]) * 43758.5))[0]
+
+    again = np.random.default_rng(2).random(60)
+    learning = Learning(2, 7, known=Known(x, beyond(x) + 0.1 * again))
+    while len(learning) < learning.first_calls:
+        points = learning.first()
+        learning.add(points, noisy(points))
+    assert not learning.contradicted
 
 
 @pytest.mark.parametrize(
@@ -157,6 +185,24 @@ def test_learning_depends_on_its_points_and_seed_only() -> None:
         made.append(x.tolist())
         assert len(np.unique(x, axis=0)) == 3
     assert made[0] == made[1]
+
+
+def test_a_surrogate_that_is_wrong_is_learned_further_after_the_first_fresh_calls() -> None:
+    """A thin strip: it looks like a half space until fresh calls fall behind it."""
+    phases: list[str] = []
+
+    def strip(x: Any) -> Any:
+        return np.abs(x[:, 1] - 3 - 0.2 * x[:, 0] ** 2) - 0.15
+
+    def look(progress: cr.Progress) -> bool:
+        phases.append("learning" if progress.leader.startswith("learning") else "fresh")
+        return False
+
+    with pytest.warns(cr.CroupierWarning):
+        result = cr.probability(strip, 2, draws=100, rng=1, callback=look)
+    changes = sum(a != b for a, b in itertools.pairwise(phases))
+    assert changes > 1  # learning, fresh calls, learning again
+    assert result.interval[0] < 0.0009145 < result.interval[1]
 
 
 def test_nothing_is_learned_from_one_number() -> None:
