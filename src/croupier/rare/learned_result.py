@@ -26,7 +26,7 @@ __all__ = ["Found"]
 _LARGE_ERROR: Final = 0.5
 
 #: A surrogate whose errors are this many times as large as it says is not to be trusted alone.
-_DOUBTFUL: Final = 2.5
+_DOUBTFUL: Final = 2.0
 
 
 @dataclass(frozen=True)

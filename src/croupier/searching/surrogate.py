@@ -226,15 +226,18 @@ class Surrogate:
         return _chance(*self.predict(points))
 
     def doubt(self) -> float:
-        """Return the root of the mean square leave-one-out error, in units of what was predicted.
+        """Return how large the leave-one-out errors are, in units of what was predicted.
 
-        Rasmussen and Williams, equation 5.12; points near the limit count more.
+        Rasmussen and Williams, equation 5.12. This is their root mean square, where points near the
+        limit count more, or the largest of n relative to that of n normal numbers: at a jump most
+        errors are small.
         """
         inverse = _solved(self._root, np.eye(len(self.x)))
         away = inverse.T @ self._whitened
         z = away / np.sqrt(np.square(inverse).sum(axis=0))
         near = 1.0 / (0.25 + np.abs(self.y - self._limit))
-        return float(np.sqrt(near @ np.square(z) / near.sum()))
+        largest = np.abs(z).max() / np.sqrt(2.0 * np.log(max(len(z), 2)))
+        return float(max(np.sqrt(near @ np.square(z) / near.sum()), largest))
 
     def missed(self, x: Floats, values: Floats) -> tuple[Floats, Floats]:
         """Return by how many of its own errors it misses new values, and how much each counts.
