@@ -119,27 +119,19 @@ def expensive_table() -> Table:
     rows = {(row["problem"], row["calls"]): row for row in runner.read("expensive")}
     searched = {row["problem"]: row for row in runner.read("expensive-search")}
     budgets = [str(calls) for calls in BUDGETS if calls > 20]
-    header = ("problem", "value", "plain, 100", *budgets, f"search, {SEARCHED}", "misses", "warned")
+    header = ("problem", "value", *budgets, f"search, {SEARCHED}", "misses", "warned")
 
-    def cell(row: dict[str, str] | None) -> str:
-        return "-" if row is None else f"{row['error']}/{row['claimed']}"
+    def cell(row: dict[str, str]) -> str:
+        return "/".join(f"{float(row[name]):.2g}" for name in ("error", "claimed"))
 
     table = []
     for name in dict.fromkeys(problem for problem, _ in rows):
-        mine = [rows.get((name, calls)) for calls in budgets]
-        known = [row for row in mine if row is not None]
+        known = [rows[name, calls] for calls in budgets]
         total = sum(int(row["runs"]) for row in known)
         sums = [sum(int(row[column]) for row in known) for column in ("misses", "warned")]
-        table.append(
-            [
-                name,
-                known[0]["value"],
-                next((row["plain"] for row in known if row["calls"] == "100"), "-"),
-                *map(cell, mine),
-                cell(searched.get(name)),
-                *(f"{count} of {total}" for count in sums),
-            ]
-        )
+        value = f"{float(known[0]['value']):.2g}"
+        cells = map(cell, (*known, searched[name]))
+        table.append([name, value, *cells, *(f"{count}/{total}" for count in sums)])
     return header, table
 
 

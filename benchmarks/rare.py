@@ -279,10 +279,9 @@ BENCHMARKS = (
 
 def problem_table() -> Table:
     """Return one row for each limit state."""
-    header = ("problem", "value", "plain", "runs", "calls", "misses", "silent",
-              "silent beyond 4 errors", "modes lost", "warned")  # fmt: skip
-    names = ("problem", "value", "plain calls", "seeds", "calls", "misses", "silent misses",
-             "silent beyond 4 errors", "modes missed", "warned")  # fmt: skip
+    header = ("problem", "value", "runs", "calls", "misses", "silent", "modes lost", "warned")
+    names = ("problem", "value", "seeds", "calls", "misses", "silent misses", "modes missed",
+             "warned")  # fmt: skip
     return header, [[row.get(name) or "-" for name in names] for row in runner.read("rare")]
 
 

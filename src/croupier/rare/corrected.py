@@ -18,7 +18,8 @@ from croupier.data.draws import Floats
 from croupier.estimates.combiners import Pooled
 from croupier.estimates.few_hits import FewHits
 from croupier.rare.components import Frozen
-from croupier.rare.learning import Doubt, Population
+from croupier.rare.free_points import Population
+from croupier.rare.learning import Doubt
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import Surrogate
 

@@ -18,7 +18,6 @@ from croupier.rare.learned_phase import LearnedPhase
 from croupier.rare.learning import LOOKED_THROUGH
 from croupier.rare.rare_result import ProbabilityResult, apart, facts_of, reliability
 from croupier.results.result import Result
-from croupier.searching.surrogate import MOST_DOUBT
 
 __all__ = ["Found"]
 
@@ -26,7 +25,7 @@ __all__ = ["Found"]
 _LARGE_ERROR: Final = 0.5
 
 #: A surrogate whose errors are this many times as large as it says is not to be trusted alone.
-_DOUBTFUL: Final = 2.0
+_DOUBTFUL: Final = 2.5
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Found:
                 f"{surprises} of {n} fresh calls had an outcome that the surrogate gave a chance "
                 "below 1 %: g has a part that was not learned; give a larger budget"
             )
-        if kappa >= min(_DOUBTFUL, MOST_DOUBT):
+        if kappa >= _DOUBTFUL:
             warned.append(
                 f"the errors of the surrogate are {kappa:.2g} times as large as it says: g jumps "
                 "or is noisy; give a larger budget"

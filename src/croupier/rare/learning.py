@@ -3,24 +3,20 @@
 The chance that a point fails by the surrogate is m. The doubt S is the mean of sqrt(m (1 - m))
 under the normal distribution. The next call is the one that leaves the least doubt (stepwise
 uncertainty reduction; Bect, Ginsbourger, Li, Picheny and Vazquez, Statistics and Computing 22,
-2012). Points that need no call are drawn where the surrogate says that g may be below 0.
+2012).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.distributions.mixture import Mixture
-from croupier.distributions.normal import log_standard_normal
-from croupier.distributions.weights import effective_size_of_logs, log_mixture, normalised
-from croupier.rare.components import SCOUTS, Frozen, dealt, mixture_of, scout_widths, scouts
-from croupier.rare.fit import fitted, parted
+from croupier.rare.components import mixture_of, scout_widths
+from croupier.rare.free_points import POINTS, Population, aimed
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import MOST_DOUBT, Surrogate, View, surrogate_of
 from croupier.seeds import POLICY, stream
@@ -32,7 +28,6 @@ __all__ = [
     "MOST_POINTS",
     "Known",
     "Learning",
-    "Population",
 ]
 
 #: In more dimensions a few hundred points are too few for a process.
@@ -40,16 +35,6 @@ LEARNED_UP_TO: Final = 10
 
 #: More calls are better spent on fresh draws.
 MOST_LEARNED: Final = 150
-
-#: The share of the fitted components in a population, and of their twins of width 1 in this.
-_FITTED: Final = 0.6
-_TWINS: Final = 0.3
-
-#: Points without a call: while it learns, and for the fit of the mixture.
-_POINTS: Final = 1500
-_FITTED_POINTS: Final = 400
-_PASSES: Final = 4
-_ROUGH: Final = 4
 
 #: The look-ahead: so many candidates, judged at so many points.
 _CANDIDATES: Final = 40
@@ -81,25 +66,6 @@ _AGAIN: Final = 1.25
 
 #: The streams of learning begin here; those of the search and of controls are elsewhere.
 _STREAMS: Final = 2_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Population:
-    """Points (N, d) of a mixture q, with the weights p/q and the chances r/q; r is the scouts'."""
-
-    points: Floats
-    weights: Floats
-    scouting: Floats
-
-    @classmethod
-    def drawn(cls, mixture: Frozen, size: int, rng: np.random.Generator) -> Population:
-        """Return points of a mixture, with the number of points of each component fixed."""
-        own, drawn = dealt(mixture.shares, size), mixture.mixture
-        points = drawn.placed(drawn.noise(rng, size), own)
-        joint = drawn.component_log_densities(points)
-        log_q = log_mixture(joint, np.bincount(own, minlength=len(drawn)) / size)
-        log_r = log_mixture(joint[:, -SCOUTS:], np.full(SCOUTS, 1 / SCOUTS))
-        return cls(points, np.exp(log_standard_normal(points) - log_q), np.exp(log_r - log_q))
 
 
 class Known(NamedTuple):
@@ -277,9 +243,9 @@ class Learning:
             found = surrogate_of(*self._used(self.called), self.surrogate)
             self.surrogate = found.doubted(kappa)
             self._fitted_at = len(self.x)
-            self._aim(last)
-            population = Population.drawn(self.mixture, _POINTS, self._rng())
-            self._weights = population.weights / _POINTS
+            self.mixture = aimed(self.surrogate, self.mixture, self._rng, last=last)
+            population = Population.drawn(self.mixture, POINTS, self._rng())
+            self._weights = population.weights / POINTS
             self._view, self._called = self.surrogate.view(population.points), []
 
     def _used(self, called: Known) -> Known:
@@ -297,28 +263,6 @@ class Learning:
         if len(z) < _FEWEST_JUDGED:
             return 1.0
         return float(np.sqrt(counts @ np.square(z) / counts.sum()))
-
-    def _aim(self, last: bool) -> None:
-        """Fit the mixture to p sqrt(m), from wider targets to this one."""
-        from scipy.special import log_ndtr
-
-        assert self.surrogate is not None
-        for _ in range(_PASSES):
-            rng = self._rng()
-            seen = Population.drawn(self.mixture, _POINTS, rng)
-            h, s = self.surrogate.predict(seen.points)
-            with np.errstate(divide="ignore"):
-                log_w = np.log(seen.weights) + 0.5 * log_ndtr(-h / s)
-            power = _tempered(log_w, 25.0 + 5.0 * self.d)
-            best = np.argsort(-log_w, kind="stable")[:_FITTED_POINTS]
-            x, log_w = seen.points[best], power * log_w[best]
-            if last and power == 1:
-                fits = fitted(x, log_w, rng)
-            else:
-                fits = parted(x, normalised(log_w), _ROUGH, rng)
-            self.mixture = _mixture(fits, self.d)
-            if power == 1:
-                return
 
     def known(self) -> Doubt:
         """Return the probability by the surrogate and the doubt about it."""
@@ -411,25 +355,6 @@ def _most_useful(known: Known) -> Known:
         even = np.linspace(0, len(rest) - 1, MOST_POINTS - len(near)).astype(np.int64)
         order = np.concatenate((near, rest[even]))
     return Known(known.x[order], known.g[order])
-
-
-def _mixture(fits: Mixture, d: int) -> Frozen:
-    """Return fitted components, their twins of width 1, and scouts."""
-    twins = replace(Mixture.around(fits.means, np.ones(len(fits))), shares=fits.shares)
-    return Frozen(fits.joined(twins, _TWINS).joined(scouts(d), 1 - _FITTED), len(fits))
-
-
-def _tempered(log_w: Floats, enough: float) -> float:
-    """Return the largest power up to 1 that leaves enough effective points."""
-    if effective_size_of_logs(log_w) >= enough:
-        return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(30):
-        middle = (low + high) / 2
-        low, high = (
-            (middle, high) if effective_size_of_logs(middle * log_w) >= enough else (low, middle)
-        )
-    return low
 
 
 def _picked(weights: Floats, n: int, rng: np.random.Generator) -> NDArray[np.intp]:
