@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,11 +30,16 @@ _DOUBTFUL: Final = 2.5
 
 @dataclass(frozen=True)
 class Found:
-    """What learning and fresh calls have found, as plain data for a result."""
+    """What learning and fresh calls have found, as plain data for a result.
+
+    `failing` are pairs of points in normal space and in the coordinates of the user; `failed` is
+    what a result says of calls that failed.
+    """
 
     learned: LearnedPhase
     correction: Correction
     failing: Sequence[tuple[Floats, Floats]]
+    failed: Mapping[str, Any]
 
     def warnings(self) -> list[str]:
         """Return what may be wrong with the answer."""
@@ -156,7 +161,7 @@ class Found:
                 ("importance factors", f"{factors} of the squared distance, at the design point"),
                 ("FORM", f"{form['form']:.3g}, the first-order guess from the design point alone"),
             ]
-        details |= {"facts": facts, "shown": ["estimate"]}
+        details |= {"facts": facts, "shown": ["estimate"], **self.failed}
         return ProbabilityResult.detailed(result, details)
 
     def _could_hide(self, modes: Sequence[dict[str, Any]]) -> dict[str, float | None]:

@@ -361,7 +361,7 @@ class RareTable(Rounds):
         pooled = self._pooled(epoch, correction)
         if correction is not None and len(correction) and epoch is None:
             assert self._learned is not None
-            found = Found(self._learned, correction, failing)
+            found = Found(self._learned, correction, failing, self.books.failures(early))
             return Answer(pooled, warnings=found.warnings(), finish=found.finish)
         learned = 0 if self._learned is None else len(self._learned.learning)
         evidence = Evidence(
