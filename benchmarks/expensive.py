@@ -115,23 +115,24 @@ BENCHMARKS = (
 
 
 def expensive_table() -> Table:
-    """Return one row for each problem: errors and claimed errors by budget."""
+    """Return one row for each problem: errors and claimed errors by budget, in percent."""
     rows = {(row["problem"], row["calls"]): row for row in runner.read("expensive")}
     searched = {row["problem"]: row for row in runner.read("expensive-search")}
     budgets = [str(calls) for calls in BUDGETS if calls > 20]
-    header = ("problem", "value", *budgets, f"search, {SEARCHED}", "misses", "warned")
+    header = ("problem", *budgets, f"search, {SEARCHED}", "misses")
 
     def cell(row: dict[str, str]) -> str:
-        return "/".join(f"{float(row[name]):.2g}" for name in ("error", "claimed"))
+        return "/".join(
+            f"{float(f'{100 * float(row[name]):.2g}'):g}" for name in ("error", "claimed")
+        )
 
     table = []
     for name in dict.fromkeys(problem for problem, _ in rows):
         known = [rows[name, calls] for calls in budgets]
         total = sum(int(row["runs"]) for row in known)
-        sums = [sum(int(row[column]) for row in known) for column in ("misses", "warned")]
-        value = f"{float(known[0]['value']):.2g}"
+        misses = sum(int(row["misses"]) for row in known)
         cells = map(cell, (*known, searched[name]))
-        table.append([name, value, *cells, *(f"{count}/{total}" for count in sums)])
+        table.append([name, *cells, f"{misses}/{total}"])
     return header, table
 
 
