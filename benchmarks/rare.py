@@ -279,10 +279,8 @@ BENCHMARKS = (
 
 def problem_table() -> Table:
     """Return one row for each limit state."""
-    header = ("problem", "value", "plain", "calls", "misses", "silent", "silent beyond 4 errors",
-              "modes lost", "warned")  # fmt: skip
-    names = ("problem", "value", "plain calls", "calls", "misses", "silent misses",
-             "silent beyond 4 errors", "modes missed", "warned")  # fmt: skip
+    header = ("problem", "runs", "calls", "misses", "silent", "modes lost")
+    names = ("problem", "seeds", "calls", "misses", "silent misses", "modes missed")
     return header, [[row.get(name) or "-" for name in names] for row in runner.read("rare")]
 
 
@@ -327,23 +325,6 @@ def _mean_share(found: list[dict[str, str]], column: str) -> str:
     return f"{100 * fmean(int(row[column]) / int(row['runs']) for row in found):.1f} %"
 
 
-def gradient_table() -> Table:
-    """Return calls, misses and lost modes without and with a gradient."""
-    own = {row["problem"]: row for row in runner.read("rare")}
-    rows = []
-    for row in runner.read("rare-gradient"):
-        both = (own[row["problem"]], row)
-        counts = [
-            f"{one[column]} of {one['seeds']}" if one[column] else "-"
-            for column in ("misses", "modes missed")
-            for one in both
-        ]
-        rows.append([row["problem"], *(one["calls"] for one in both), row["gradients"], *counts])
-    header = ("problem", "calls without", "calls with", "gradients", "misses without",
-              "misses with", "modes lost without", "modes lost with")  # fmt: skip
-    return header, rows
-
-
 def replication_table(what: str) -> Table:
     """Return coverage and bias of one kind of replications."""
     rows = [row for row in runner.read("rare-replications") if row["what"] == what]
@@ -365,7 +346,5 @@ def splitting_table() -> Table:
 TABLES: dict[str, Callable[[], Table]] = {
     "rare": problem_table,
     "rare-summary": summary,
-    "rare-gradient": gradient_table,
     "rare-splitting": splitting_table,
-    "rare-few-hits": lambda: replication_table("cr.probability"),
 }

@@ -33,7 +33,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "core": ("efficiency", "coverage", "untuned", "budgets"),
     "doors": ("strata", "continuum", "importance"),
     "integrate": ("peers", "low_dimensions"),
-    "rare": ("rare",),
+    "rare": ("rare", "expensive"),
     "evidence": ("evidence", "evidence_models", "evidence_draws"),
     "speed": ("speed", "simulator"),
     "paper": ("paper_figures",),

@@ -108,6 +108,36 @@ def variables_of_scipy(rng):
     )
 
 
+@row(stats.norm.sf(3.5), within=0.15, holds=lambda result: result.draws < 300)
+def a_few_dozen_calls_of_a_smooth_function(rng):
+    return cr.probability(linear(3.5), 5, draws=2_000, rtol=0.1, rng=rng)
+
+
+@row(0.0006106, within=0.3, warns=EITHER, holds=lambda result: result.stderr < 0.1 * result.value)
+def sixty_calls_of_a_bent_margin(rng):
+    return cr.probability(
+        lambda x: 3.2 - x[:, 0] - 0.2 * x[:, 1] * x[:, 2] + 0.1 * x[:, 1] ** 2,
+        3,
+        draws=60,
+        rng=rng,
+    )
+
+
+@row(0.0006106, within=0.3, holds=lambda result: result.interval[1] < 0.0012)
+def fifty_calls_of_a_bent_margin(rng):
+    return cr.probability(
+        lambda x: 3.2 - x[:, 0] - 0.2 * x[:, 1] * x[:, 2] + 0.1 * x[:, 1] ** 2,
+        3,
+        draws=50,
+        rng=rng,
+    )
+
+
+@row(stats.norm.sf(3), within=0.1, holds=lambda result: result.stderr < 0.05 * result.value)
+def a_hundred_calls_in_six_dimensions(rng):
+    return cr.probability(linear(3), 6, draws=100, rng=rng)
+
+
 @row(stats.norm.sf(3.5), within=0.2)
 def one_point_at_a_time(rng):
     return cr.probability(lambda x: 3.5 - x[0], over=2, draws=4_000, rng=rng)

@@ -61,7 +61,8 @@ class FewHits(NamedTuple):
 
     `mean` is the mean of the draws, `variance` the sum of their squares over the square of their
     number, `largest` the largest part of the mean that one draw can have, `most` the largest value
-    that is possible. An infinite `largest` means that nothing is known. Below `below` effective
+    that is possible. An infinite `largest` means that nothing is known. `spare` is the part of the
+    mean that one draw may have wrongly: the lower end is that of the rest. Below `below` effective
     hits, the interval is the gamma interval. `plain` is the number of draws if they have no
     weights, and 0 if they have: every plain draw is 0 or 1, and few of them have the interval of
     Clopper and Pearson.
@@ -73,6 +74,7 @@ class FewHits(NamedTuple):
     most: Floats
     below: float = FEW_HITS
     plain: float = 0.0
+    spare: float = 0.0
 
     @property
     def hits(self) -> Floats:
@@ -88,6 +90,7 @@ class FewHits(NamedTuple):
             low, high = np.where(few, exact, (low, high))
             return low, high
         few = self.hits < self.below
-        exact = fay_feuer(self.mean, self.variance, self.largest, confidence)
-        low, high = np.where(few, exact, (low, high))
+        _, end = fay_feuer(self.mean, self.variance, self.largest, confidence)
+        begin, _ = fay_feuer(self.mean - self.spare, self.variance, self.largest, confidence)
+        low, high = np.where(few, (begin, end), (low, high))
         return np.maximum(low, 0.0), np.minimum(high, self.most)

@@ -18,7 +18,7 @@ from croupier.distributions.mixture import Mixture
 from croupier.distributions.normal import root_of
 from croupier.distributions.weights import effective_size, normalised
 
-__all__ = ["HIGH", "Slope", "around", "fitted"]
+__all__ = ["HIGH", "Slope", "around", "fitted", "parted"]
 
 #: How many components are tried, beside one.
 _TRIED: Final = (2, 3, 4, 6)
@@ -70,8 +70,7 @@ def fitted(
             break
         found = math.inf
         for _ in range(1 if d > HIGH else 2):
-            start = np.eye(K)[nearest_centres(x, w, K, rng)]
-            mixture = fit(x, w, start, steps=_EM_STEPS, shrink=_shrunk)
+            mixture = parted(x, w, K, rng)
             found = min(found, now := criterion(mixture))
             if now < least:
                 best, least = mixture, now
@@ -79,6 +78,12 @@ def fitted(
         if worse == 2:
             break
     return best if d <= HIGH or slope is None else _turned(best, x, w, slope)
+
+
+def parted(x: Floats, w: Floats, K: int, rng: np.random.Generator) -> Mixture:
+    """Return at most K components that EM fits to draws x (n, d) with weights w."""
+    start = np.eye(K)[nearest_centres(x, w, K, rng)]
+    return fit(x, w, start, steps=_EM_STEPS, shrink=_shrunk)
 
 
 def around(x: Floats, log_weight: Floats, designs: Floats) -> Mixture:

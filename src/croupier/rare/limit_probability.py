@@ -14,7 +14,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.functions.failures import AT_LEAST, AT_MOST, OnFailure
 from croupier.functions.programs import Program
-from croupier.rare.limit_state import Evaluated, limit_state
+from croupier.rare.limit_state import Evaluated, LimitState, limit_state
 from croupier.rare.rare_result import ProbabilityResult
 from croupier.rare.rare_table import PHASES, RareTable
 from croupier.rare.rounds import bound_by_default
@@ -27,8 +27,8 @@ __all__ = ["probability"]
 
 _KIND: Final = "probability"
 _OWN: Final = (
-    "draws", "below", "gradient", "starts", "dimension", "names", "tolerance_for", "on_failure",
-    "retries",
+    "draws", "below", "gradient", "starts", "known", "dimension", "names", "tolerance_for",
+    "on_failure", "retries",
 )  # fmt: skip
 
 
@@ -40,6 +40,7 @@ def probability(
     below: float = 0.0,
     gradient: Callable[[Any], Any] | None = None,
     starts: Any = None,
+    known: Any = None,
     dimension: int | None = None,
     names: Sequence[str] | None = None,
     tolerance_for: Any = None,
@@ -49,8 +50,10 @@ def probability(
 ) -> ProbabilityResult:
     """Estimate the probability that g(X) is below 0. No proposals are needed.
 
-    A search finds where g is below its limit, a mixture of normal distributions is fitted there,
-    and fresh draws of the frozen mixture make the estimate. The calls of g are the draws.
+    In up to 10 dimensions, a Gaussian process learns where g is at its limit, and fresh calls make
+    the estimate, with the process as a control variate. Otherwise, or if g cannot be learned, a
+    search finds where g is below its limit, a mixture of normal distributions is fitted there, and
+    fresh draws of the frozen mixture make the estimate. The calls of g are the draws.
 
     Args:
         g: The limit state. It takes many points (n, d) and returns n numbers, or it takes one
@@ -67,6 +70,9 @@ def probability(
             about a hundred points where g is called, too; `result.search` says how often.
         starts: Failing points that you know, in your coordinates (k, d): they join the search. For
             a transform they are standard normal points.
+        known: Points that were evaluated elsewhere, and g there: ``(points, values)``, (k, d) in
+            your coordinates and (k,). They tell a surrogate where to look and are no calls; the
+            estimate does not depend on whether they are right.
         dimension: The number of coordinates of u, if `over` is a transform of the unit cube.
         names: Names of m limit states.
         tolerance_for: The components of m limit states that `rtol` and `atol` bind, by name or
@@ -85,7 +91,7 @@ def probability(
 
     >>> import croupier as cr
     >>> result = cr.probability(lambda x: 4 - x[:, 0], over=2, draws=20_000, rtol=0.1, rng=7)
-    >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.draws < 5000
+    >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.draws < 200
     (True, True)
     >>> bool(abs(result.design_points[0, 0] - 4) < 0.2), 3.9 < result.beta < 4.1
     (True, True)
@@ -103,7 +109,7 @@ def probability(
         names = (AT_LEAST, AT_MOST)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
     executors = around.executors(arms)
-    known = _starts(starts, space)
+    begin, evaluated = _starts(starts, space), _known(known, space, limit)
     components = _components(limit.states, names)
     around = around.bound_to(_bound(tolerance_for, components, around))
     plan = around.plan(
@@ -114,8 +120,9 @@ def probability(
             "dimension": space.dimension,
             "states": limit.states,
             "below": limit.below,
-            "starts": None if known is None else known.tolist(),
+            "starts": None if begin is None else begin.tolist(),
             **({} if gradient is None else {"gradient": True}),
+            **({} if evaluated is None else {"known": evaluated}),
             **({} if on_failure == "raise" else {"on_failure": on_failure}),
         },
         policy={"name": _KIND},
@@ -163,6 +170,26 @@ def _starts(starts: Any, space: Space) -> Floats | None:
             f"starts must be points (k, {d}) inside of the distribution, got {starts!r:.200}"
         )
     return known
+
+
+def _known(known: Any, space: Space, limit: LimitState) -> list[Any] | None:
+    """Return points in normal space and the limit state there, as lists; None if there are none."""
+    if known is None:
+        return None
+    if limit.states > 1:
+        raise PlanError(f"known= is for one limit state, but g has {limit.states}: leave it out")
+    d, found = space.dimension, None
+    with suppress(TypeError, ValueError):
+        points, values = known
+        x, g = np.array(points, float, ndmin=2), np.array(values, float).reshape(-1) - limit.below
+        if x.ndim == 2 and len(x) == len(g) > 0 and x.shape[1] == d:
+            found = space.to_normal(x), g
+    if found is None or not all(np.isfinite(column).all() for column in found):
+        raise PlanError(
+            f"known must be points (k, {d}) inside of the distribution and k finite values of g, "
+            f"got {known!r:.200}"
+        )
+    return [column.tolist() for column in found]
 
 
 def _components(states: int, names: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -81,6 +81,9 @@ class Evaluated:
         if state["phase"] == "estimate":
             assert mixture is not None
             values *= np.exp(log_standard_normal(z) - mixture.mixture.log_density(z))[:, None]
+        elif state["phase"] == "fresh":
+            base, weight = np.array(state["terms"], float)
+            values = base[:, None] + weight[:, None] * fails
         kept = {name: state[name] for name in ("round", "phase", "planned", "epoch", "stopped")}
         there = np.asarray(x[fails.any(axis=1)], float)
         extra = {**kept, "x": z, "g": g, "own": own, "there": there}

@@ -20,7 +20,15 @@ from croupier.rare.search import Search
 from croupier.results.result import Result
 from croupier.tables.aim import Aim
 
-__all__ = ["Evidence", "ProbabilityResult", "details_of", "warnings_of"]
+__all__ = [
+    "Evidence",
+    "ProbabilityResult",
+    "apart",
+    "details_of",
+    "facts_of",
+    "reliability",
+    "warnings_of",
+]
 
 #: If draws that only the scouts explain have this share of the probability, a mode was missed.
 _UNEXPLAINED: Final = 0.05
@@ -77,7 +85,8 @@ class Evidence(NamedTuple):
     """What a run has found: its search, the draws that count, and all failing points.
 
     `failing` are pairs of points in normal space and in the coordinates of the user. Warnings are
-    about the components that the `aim` binds.
+    about the components that the `aim` binds. `learned` calls
+    were made before the search, for a surrogate or with one.
     """
 
     search: Search
@@ -86,22 +95,28 @@ class Evidence(NamedTuple):
     stopped: bool
     failing: Sequence[tuple[Floats, Floats]]
     aim: Aim
+    learned: int = 0
+
+
+def reliability(seen: Estimate) -> dict[str, Any]:
+    """Return the reliability index of an estimate, and its interval."""
+    from scipy.special import ndtri
+
+    with np.errstate(divide="ignore"):
+        known_ends = (seen.value, seen.ends.high, seen.ends.low)
+        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
+    return {"beta": beta[0], "beta_interval": beta[1:]}
 
 
 def details_of(
     evidence: Evidence, seen: Estimate, names: Sequence[str] | None = None
 ) -> dict[str, Any]:
     """Return the details of a result, as plain data; `names` are those of several components."""
-    from scipy.special import ndtri
-
     search, epoch = evidence.search, evidence.epoch
-    with np.errstate(divide="ignore"):
-        known_ends = (seen.value, seen.ends.high, seen.ends.low)
-        beta = [(-ndtri(np.clip(p, 0.0, 1.0))).tolist() for p in known_ends]
     known = None if epoch is None or not len(epoch) else epoch.answer()
     details: dict[str, Any] = {
         "search": {
-            "calls": search.calls,
+            "calls": search.calls + evidence.learned,
             **({"gradients": search.gradients} if search.gradient else {}),
             "rounds": search.rounds,
             "widths": list(scout_widths(search.d)),
@@ -111,25 +126,25 @@ def details_of(
             "components": (components := _components(evidence)),
             **_could_hide(search, epoch, components),
         },
-        "beta": beta[0],
-        "beta_interval": beta[1:],
+        **reliability(seen),
         "effective_hits": None if known is None else _hits(known.pooled).tolist(),
         "covariance": None if known is None else known.covariance.tolist(),
     }
     drawn = 0 if epoch is None else len(epoch)
-    return {**details, "facts": _facts(details, drawn, names), "shown": ["estimate"]}
+    return {**details, "facts": facts_of(details, drawn, names), "shown": ["estimate"]}
 
 
-def _facts(
+def facts_of(
     details: Mapping[str, Any], drawn: int, names: Sequence[str] | None
 ) -> list[tuple[str, str]]:
     """Return what a printed result says besides its value: labels and texts."""
     search, (low, high) = details["search"], details["beta_interval"]
+    how = "learning" if search.get("learned") else "the search"
     labels = [""] if names is None else [f" of {name}" for name in names]
     rows = zip(labels, details["beta"], low, high, strict=True)
     facts = [
         *((f"reliability index{of}", f"{b:.4g} [{lo:.4g}, {hi:.4g}]") for of, b, lo, hi in rows),
-        ("calls of g", f"{search['calls']:,} for the search, {drawn:,} for the estimate"),
+        ("calls of g", f"{search['calls']:,} for {how}, {drawn:,} for the estimate"),
     ]
     for k, each in enumerate(search["components"], 1):
         if each["explains"] < _UNEXPLAINED:
@@ -223,17 +238,20 @@ def warnings_of(evidence: Evidence) -> list[str]:
     if epoch is None or not len(epoch):
         return [
             *wrong,
-            f"the search was not finished after {search.calls} calls of g: the value is a rough "
-            "one, and nothing is known about its error; give a larger budget",
+            f"{'the search' if search.calls else 'learning'} was not finished after "
+            f"{search.calls + evidence.learned} calls of g: the value is a rough one, and nothing "
+            "is known about its error; give a larger budget",
         ]
     answer = epoch.answer()
     bound = evidence.aim.bound
     hits = bound(answer.pooled.few.hits) if answer.pooled.few is not None else np.zeros(1)
     said = wrong
     if evidence.stopped and not search.calls:
+        learned = evidence.learned
+        tried = f", and {learned} calls did not show where g fails" if learned else ""
         said.append(
-            f"a budget below {2 * search.least_calls} calls of g does not pay for a search: all "
-            "draws are plain ones; give a larger budget"
+            f"a budget below {2 * search.least_calls} calls of g does not pay for a search{tried}: "
+            "all draws of the estimate are plain ones; give a larger budget"
         )
     elif evidence.stopped:
         said.append(
@@ -282,7 +300,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
             f"failing region may be known poorly{text}"
         )
     value = float(answer.pooled.mean[-2 if answer.y.shape[1] > 1 else 0])
-    if _apart(components) and search.d > HIGH and hidden is not None and hidden > value:
+    if apart(components) and search.d > HIGH and hidden is not None and hidden > value:
         said.append(
             f"{K} components in {search.d} dimensions, and another mode with a probability of up "
             f"to {hidden:.2g} could have been missed (the value is {value:.2g}): compare with "
@@ -291,7 +309,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
     return said
 
 
-def _apart(components: Sequence[Mapping[str, Any]]) -> bool:
+def apart(components: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether two design points lie in different directions: one mode may have components."""
     z = np.array([each["design_point_normal"] for each in components], float)
     if len(z) < 2:

@@ -1,4 +1,4 @@
-"""RareTable: the table of one limit state. A search, then fresh draws of a frozen mixture.
+"""RareTable: the table of one limit state. It learns or searches, then makes fresh draws.
 
 Batches come in rounds, and a round is planned when everything before it was told. So the result
 does not depend on the width, on the workers or on the order of arrival.
@@ -23,13 +23,18 @@ from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval, ManyLooks
 from croupier.rare.components import Frozen, dealt, plain
 from croupier.rare.control import control_of
+from croupier.rare.corrected import Correction, Stage
 from croupier.rare.epoch_answer import Epoch, unknown
+from croupier.rare.learned_phase import LearnedPhase
+from croupier.rare.learned_result import Found
+from croupier.rare.learning import LEARNED_UP_TO, Known, Learning
 from croupier.rare.rare_result import Evidence, ProbabilityResult, details_of, warnings_of
 from croupier.rare.rounds import Round, bound_by_default, events_of, failures, gathered
 from croupier.rare.search import Search
 from croupier.results.result import Result
 from croupier.seeds import POLICY, stream
 from croupier.tables.aim import Aim
+from croupier.tables.base import Progress
 from croupier.tables.rounds import Answer, Piece, Rounds, extra_of, pieces
 
 __all__ = ["PHASES", "RareTable", "loss"]
@@ -37,8 +42,13 @@ __all__ = ["PHASES", "RareTable", "loss"]
 #: The arms of a plan: both evaluate the same limit state.
 PHASES: Final = ("search", "estimate")
 
-#: A round has this many batches, for up to so many workers.
+#: A round has this many batches, for up to so many workers; calls that a surrogate has chosen may
+#: be expensive, and are batches of their own.
 _PIECES: Final = 16
+_CHOSEN_PIECES: Final = 64
+
+#: The phases of a run whose g a surrogate learns.
+_LEARNED: Final = ("learning", "fresh")
 
 #: An estimate begins with 200 draws and grows by a quarter.
 _BEGIN: Final = 200
@@ -60,7 +70,8 @@ class RareTable(Rounds):
     """Searches where a limit state is below 0, and estimates the probability of this.
 
     The plan's settings are ``{"dimension": d, "states": m, "starts": points or None}``, and
-    ``"gradient": True`` if the gradient of the limit state is known.
+    ``"gradient": True`` if the gradient of the limit state is known. ``"known"`` are points (k, d)
+    in normal space and the limit state there (k,), if some were evaluated before.
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
@@ -72,6 +83,15 @@ class RareTable(Rounds):
         known = None if starts is None else np.array(starts, float)
         gradient = bool(settings.get("gradient"))
         self._search = Search(self._d, self._m, plan.seed, known, gradient=gradient)
+        evaluated = None
+        if "known" in settings:
+            evaluated = Known(*(np.array(column, float) for column in settings["known"]))
+        self._learned: LearnedPhase | None = None
+        if self._d <= LEARNED_UP_TO and self._m == 1 and not gradient:
+            learning = Learning(self._d, plan.seed, known, evaluated)
+            self._learned = LearnedPhase(learning, plan.seed, plan.width)
+        elif evaluated is not None:
+            self._search.more = evaluated
         self._epoch = 0
         self._round = Round("search", 0)
         self._own: NDArray[np.int64] = np.empty(0, np.int64)
@@ -91,6 +111,7 @@ class RareTable(Rounds):
         """Return what the limit state is evaluated at, and what the round needs to begin again."""
         part = slice(piece.start, piece.start + piece.size)
         points = self._round.points
+        stage = self._stage
         return {
             "round": self.round,
             "phase": self._round.phase,
@@ -101,14 +122,25 @@ class RareTable(Rounds):
             "own": tuple(self._own[part].tolist()),
             "mixture": self._plain,
             "points": None if points is None else points[part].tolist(),
+            **({} if stage is None else {"terms": [each.tolist() for each in stage.terms(part)]}),
         }
+
+    @property
+    def _stage(self) -> Stage | None:
+        """The stage whose fresh calls are made now."""
+        return self._learned.stage if self._learned and self._round.phase == "fresh" else None
 
     # -- rounds
 
     def plan_round(self, left: float) -> list[Piece]:
         """Plan the next round from everything told so far."""
-        t = int(self.books.ledger.draws)
-        if not t and left < 2 * self._search.least_calls:
+        if self._learned is not None and not self._learned.over:
+            chosen = self._learned.decide(left, self.aim, self._search.least_calls)
+            if chosen is not None:
+                return self._pieces(self._learned.plan(*chosen))
+            self._take_over()
+        t = self._search.calls
+        if not t and self._estimate is None and left < 2 * self._search.least_calls:
             self._search.stop()  # half of the budget does not pay for a search
             self._stopped = True
             self._new_epoch(plain(self._d))
@@ -129,19 +161,26 @@ class RareTable(Rounds):
         size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
         return self._pieces(Round("estimate", size, self._estimate.mixture))
 
+    def _take_over(self) -> None:
+        """End the learning: the search and its surrogate get all points."""
+        if self._learned is not None and not self._learned.over:
+            self._learned.over = True
+            self._search.more = self._learned.learning.x, self._learned.learning.g
+
     def _pieces(self, planned: Round) -> list[Piece]:
         """Begin a round: deal its draws to the components of its mixture, and cut it."""
         self._round, self._buffer = planned, []
         if planned.mixture is None:
-            self._own, self._plain = np.zeros(planned.size, np.int64), None
+            self._own, self._plain = np.arange(planned.size), None
         else:
             before = None
             if planned.phase == "estimate" and self._estimate is not None:
                 before = self._estimate.counts
             self._own = dealt(planned.mixture.shares, planned.size, before)
             self._plain = planned.mixture.lists()
-        name = PHASES[planned.phase == "estimate"]
-        each = min(max(1, math.ceil(planned.size / _PIECES)), self.most_in_a_call)
+        name = PHASES[planned.phase in {"estimate", "fresh"}]
+        count = _CHOSEN_PIECES if planned.phase in _LEARNED else _PIECES
+        each = min(max(1, math.ceil(planned.size / count)), self.most_in_a_call)
         return pieces(name, planned.size, each)
 
     def _size(self, n: int) -> int:
@@ -159,6 +198,9 @@ class RareTable(Rounds):
         control = control_of(self._search, mixture, rng)
         self._estimate = Epoch(mixture, self._d, self._events, control)
         self._fitted_to = self._search.failures
+        if mixture.plain and self._learned is not None:  # what was drawn like them counts, too
+            x, g = self._learned.learning.plain
+            self._estimate.add(x, g[:, None], np.zeros(len(x), np.int64))
 
     def _worth_an_epoch(self, left: float) -> bool:
         """Tell whether a new fit may save draws: it must be worth it and have learned something."""
@@ -207,6 +249,13 @@ class RareTable(Rounds):
         self._failing.append(failures(self._buffer))
         slopes = [extra["slope"] for extra in self._buffer if "slope" in extra]
         self._buffer = []
+        if self._round.phase in _LEARNED:
+            assert self._learned is not None
+            self._learned.add(self._round.phase, x, g[:, 0], own)
+            self._rough = np.array([self._learned.rough])
+            if self._round.phase == "fresh":
+                self.look(Answer(self._learned.pooled(self._learned.correction)))
+            return
         if self._round.phase != "estimate":
             slope = np.concatenate(slopes) if slopes else None
             self._search.add(self._round, x, g, own, slope)
@@ -220,6 +269,9 @@ class RareTable(Rounds):
         """Begin the round of a stored outcome: with its mixture, to the last bit."""
         extra = extra_of(outcome)
         mixture = Frozen.of(extra["mixture"]) if "mixture" in extra else None
+        if extra["phase"] in _LEARNED and self._learned is not None:
+            return self._pieces(self._learned.plan(extra["phase"], int(extra["planned"])))
+        self._take_over()
         if extra["phase"] != "estimate":
             found = self._search.next()
             if found is None or found.phase != extra["phase"]:
@@ -246,6 +298,8 @@ class RareTable(Rounds):
 
     def ready(self, seen: Estimate) -> bool:
         """Tell whether an estimate is known well enough for a tolerance to stop the run."""
+        if self._learned is not None and self._estimate is None:
+            return self._learned.known_enough()
         return self._estimate is not None and (
             self.interval.ready(self.aim.known(seen.pooled))
             or self._estimate.known_enough(self.aim)
@@ -262,7 +316,23 @@ class RareTable(Rounds):
 
     def seen(self) -> Answer:
         """Return the answer at the end of the last round."""
-        return Answer(self._pooled(self._estimate))
+        return Answer(self._pooled(self._estimate, self._correction(())))
+
+    def progress(self, seconds: float = 0.0) -> Progress:
+        """Return where the run stands: while it learns, this is how far it is."""
+        progress = super().progress(seconds)
+        standing = None if self._learned is None else self._learned.standing
+        return progress if standing is None else replace(progress, leader=standing)
+
+    def _correction(self, extras: Sequence[Any]) -> Correction | None:
+        """Return the fresh calls so far, with those of a round that is not complete."""
+        if self._learned is None:
+            return None
+        fresh = [extra for extra in extras if extra["phase"] == "fresh"]
+        if not fresh or self._learned.stage is None:
+            return self._learned.correction
+        _, g, own = gathered(fresh)
+        return self._learned.correction.added(self._learned.stage, own, g[:, 0] < 0)
 
     def _with(self, extras: Sequence[Any]) -> Epoch | None:
         """Return the epoch with the draws of a round that is not complete."""
@@ -276,22 +346,34 @@ class RareTable(Rounds):
         epoch.add(x, events_of(g), own)
         return epoch
 
-    def _pooled(self, epoch: Epoch | None) -> Pooled:
+    def _pooled(self, epoch: Epoch | None, correction: Correction | None) -> Pooled:
         if epoch is not None and len(epoch):
             return epoch.answer().pooled
+        if self._learned is not None and correction is not None and len(correction):
+            return self._learned.pooled(correction)
         return unknown(self._rough, float(self.books.ledger.draws))
 
     def answer(self, early: Sequence[Outcome]) -> Answer:
         """Return the answer from everything told so far, and what the search has found."""
         extras = [*self._buffer, *map(extra_of, early)]
         epoch, failing = self._with(extras), [*self._failing, failures(extras)]
-        evidence = Evidence(self._search, epoch, self._epoch, self._stopped, failing, self.aim)
+        correction = self._correction(extras)
+        pooled = self._pooled(epoch, correction)
+        if correction is not None and len(correction) and epoch is None:
+            assert self._learned is not None
+            found = Found(self._learned, correction, failing, self.books.failures(early))
+            return Answer(pooled, warnings=found.warnings(), finish=found.finish)
+        learned = 0 if self._learned is None else len(self._learned.learning)
+        evidence = Evidence(
+            self._search, epoch, self._epoch, self._stopped, failing, self.aim, learned
+        )
 
         def finish(result: Result, seen: Estimate) -> ProbabilityResult:
             details = details_of(evidence, seen, self.plan.components)
             return ProbabilityResult.detailed(result, {**details, **self.books.failures(early)})
 
-        return Answer(self._pooled(epoch), warnings=warnings_of(evidence), finish=finish)
+        contradicted = [] if self._learned is None else self._learned.warnings()
+        return Answer(pooled, warnings=[*contradicted, *warnings_of(evidence)], finish=finish)
 
 
 def loss(plan: Plan, ledger: Ledger, price: Floats, variance: Floats) -> Floats:

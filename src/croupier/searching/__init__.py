@@ -1,1 +1,1 @@
-"""Searching: where a function of a space is large. Every evaluation is asked of a table."""
+"""Searching: what looks for the places that matter, before anything is estimated there."""

@@ -122,6 +122,7 @@ def test_a_component_that_is_too_rare_for_one_round_has_its_turn_later() -> None
         assert np.abs(counts - counts.sum() * shares).max() < 1.01
 
 
+@pytest.mark.usefixtures("searching")
 def test_a_surrogate_halves_the_calls_of_a_curved_limit_state() -> None:
     result = cr.probability(
         lambda x: 3 - x[:, 0] + 0.3 * np.square(x[:, 1]), 2, draws=50_000, rtol=0.1, rng=7
@@ -132,6 +133,7 @@ def test_a_surrogate_halves_the_calls_of_a_curved_limit_state() -> None:
     assert result.stderr < 0.05 * result.value
 
 
+@pytest.mark.usefixtures("searching")
 def test_the_result_says_what_could_hide() -> None:
     result = cr.probability(lambda x: 4 - x[:, 0], 2, draws=20_000, rtol=0.1, rng=7)
     assert result.search["at_distance"] == pytest.approx(4, abs=0.3)

@@ -14,6 +14,9 @@ from tests.marks import slow
 
 quiet = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
+#: These tests are of the search; those of learning are in test_learning.py.
+pytestmark = pytest.mark.usefixtures("searching")
+
 
 def beyond(x: Any) -> Any:
     return 4.0 - x[:, 0]

@@ -74,10 +74,18 @@ def test_a_stored_run_goes_on_and_counts_all_failures(door: Any, tmp_path: Path)
 
 
 def test_failures_and_safe_calls_are_what_the_user_says() -> None:
-    fails, safe = failing(on_failure="fails"), failing(on_failure="safe")
+    plain = 24  # too few calls for learning: the draws are the same
+    fails, safe = (failing(on_failure=said, draws=plain) for said in ("fails", "safe"))
     assert fails.details["failed"] == safe.details["failed"] > 0
-    assert safe.value + safe.details["failed"] / 64 == pytest.approx(fails.value)
-    assert f"failed calls: {safe.details['failed']} of 64" in str(safe)
+    assert safe.value + safe.details["failed"] / plain == pytest.approx(fails.value)
+    assert f"failed calls: {safe.details['failed']} of {plain}" in str(safe)
+
+
+def test_failed_calls_of_a_limit_state_that_is_learned_are_counted() -> None:
+    result = failing(on_failure="fails")
+    assert result.search["learned"]
+    assert 0 < result.details["failed"] < result.draws
+    assert f"failed calls: {result.details['failed']} of 64" in str(result)
 
 
 def test_without_failures_between_is_the_interval() -> None:
