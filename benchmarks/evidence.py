@@ -563,13 +563,12 @@ def modes() -> Table:
             missed = [row["warned"] for row in done if _missed(row)]
             cells = [_rms(done, "error"), _rms(done, "claimed")]
             cells += [str(len(missed)), str(missed.count("0"))]
-        evaluations, cpu = (
-            sum(float(row[c]) for row in runs) / len(runs) for c in ("evaluations", "cpu s")
+        evaluations = sum(float(row["evaluations"]) for row in runs) / len(runs)
+        rows.append(
+            [problem, library, f"{len(done)} of {len(runs)}", *cells, f"{evaluations:,.0f}"]
         )
-        taken = [f"{evaluations:,.0f}", f"{cpu:.1f}"]
-        rows.append([problem, library, f"{len(done)} of {len(runs)}", *cells, *taken])
     header = ["problem", "library", "done", "rmse", "claimed", "missed", "of them silent"]
-    return [*header, "evaluations", "cpu s"], rows
+    return [*header, "evaluations"], rows
 
 
 def replications() -> Table:
