@@ -160,22 +160,6 @@ BENCHMARKS = (
 # -- tables
 
 
-def _deadlines() -> Table:
-    header = ["arms", "budget", "bias of the result", "bias of what was finished"]
-    rows = [
-        [
-            row["arms"],
-            row["budget"],
-            f"{float(row['bias']):+.3f} ± {float(row['bias_se']):.3f}",
-            f"{float(row['finished']):+.3f} ± {float(row['bias_se']):.3f}",
-            f"{float(row['covered']):.3f}",
-        ]
-        for row in runner.read("costs-deadlines")
-        if float(row["budget"]) <= 1000  # later there is none to be seen
-    ]
-    return [*header, "coverage at 95 %"], rows
-
-
 def _grid() -> Table:
     header = ["cost × variance", "busy processes beside", "runs", "best arm ≥ 80 %", "median share",
               "least time inside the arms"]  # fmt: skip
@@ -187,4 +171,4 @@ def _grid() -> Table:
     return header, rows
 
 
-TABLES: dict[str, Callable[[], Table]] = {"costs-deadlines": _deadlines, "calls-grid": _grid}
+TABLES: dict[str, Callable[[], Table]] = {"calls-grid": _grid}

@@ -32,7 +32,7 @@ import scipy.special
 
 import croupier as cr
 from benchmarks import runner
-from benchmarks.pages import Table, columns, three
+from benchmarks.pages import Table, columns
 from benchmarks.runner import load
 
 # -- decisions
@@ -464,25 +464,6 @@ BENCHMARKS = (
 # -- tables
 
 
-def _simulator_rivals() -> Table:
-    """Return nanoseconds per step of every library, also divided by croupier's time."""
-    rows = [row for row in runner.read("simulator-rivals") if row["steps"] != str(SHORT)]
-    policies = list(dict.fromkeys(row["policy"] for row in rows))
-    lines: dict[tuple[str, str], dict[str, str]] = {}
-    for arms in dict.fromkeys(row["arms"] for row in rows):
-        some = [row for row in rows if row["arms"] == arms]
-        for row in some:
-            who, cell = f"{row['library']} {row['version']}", three(row["ns a step"])
-            if row["library"] == "croupier":
-                who = "croupier" if row["plays"] == "ahead" else "croupier, `skip=False`"
-            else:
-                times = three(row["to croupier's"])
-                cell += f" ({times} ×)"
-            lines.setdefault((arms, who), {})[row["policy"]] = cell
-    body = [[*line, *(cells.get(p, "-") for p in policies)] for line, cells in lines.items()]
-    return ["arms", "library", *policies], body
-
-
 def _simulator_ahead() -> Table:
     """Return how many times as fast skipping ahead is: the least, the geometric mean, the most."""
     rows = runner.read("simulator-ahead")
@@ -497,6 +478,5 @@ def _simulator_ahead() -> Table:
 _SPEED = ("µs a decision", "time to croupier's", "µs with the result")
 TABLES: dict[str, Callable[[], Table]] = {
     "policies-speed": columns("policies-speed", "library", "policy", *_SPEED),
-    "simulator-rivals": _simulator_rivals,
     "simulator-ahead": _simulator_ahead,
 }

@@ -255,17 +255,6 @@ def test_the_simulator_tables_show_times_and_ratios(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(runner, "FOLDER", tmp_path)
-    ours = simulator.Case(2, "ucb1", "croupier", "ahead", simulator.HORIZON)
-    plain = simulator.Case(2, "ucb1", "croupier", "plain", simulator.HORIZON)
-    theirs = simulator.Case(2, "ucb1", "x", "U", 9)
-    seconds = {ours: 2e-9, plain: 6.6e-8, theirs: 5e-6}
-    rows = simulator.rival_rows(seconds, {"croupier": "1", "x": "2.0"})
-    runner.write("simulator-rivals", rows, ("library", "plays"))
-    assert pages.markdown(*simulator.TABLES["simulator-rivals"]()).splitlines()[2:] == [
-        "| 2 | croupier | 2 |",
-        "| 2 | croupier, `skip=False` | 66 |",
-        "| 2 | x 2.0 | 5000 (2500 ×) |",
-    ]
     cells = [("ucb1", 0.1, 0.1), ("ucb1", 0.1, 0.2)]
     skipping = {(*cell, True): 1e-9 for cell in cells}
     one_by_one = {(*cell, False): 1e-9 * ratio for cell, ratio in zip(cells, (2, 8), strict=True)}
