@@ -27,8 +27,8 @@ _FEW: Final = 100.0
 #: unseen, a tenth of it with this many: where the likelihood is 0, no climb leads there.
 _POSSIBLE: Final = 30
 
-#: If a third of so many climbs have each found a peak that does not count, the one that counts may
-#: be among those not found (Good, Biometrika 40, 1953): two sinusoids have missed half of the mass.
+#: Where so many climbs have each found a new peak, most of the next one's chance is a new peak,
+#: too (Good, Biometrika 40, 1953): two sinusoids have missed half of the mass.
 _RUGGED: Final = 5
 
 #: Above this shape the weights have no mean; above the second, their error is not to be trusted
@@ -143,11 +143,10 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
             "were left that the known peaks do not explain: peaks may be missing; give a larger "
             "budget"
         )
-    elif search.climbs >= _RUGGED and search.lesser > search.climbs / 3:
+    elif search.climbs >= _RUGGED and len(search.peaks) > search.climbs / 2:
         found.append(
-            f"{search.lesser} of {search.climbs} climbs have ended at peaks of their own without "
-            "any mass: a peak that counts may be missing; give a larger budget, or a prior that "
-            "is nearer to the posterior"
+            f"{search.climbs} climbs have ended at {len(search.peaks)} different peaks: others may "
+            "be missing; give a larger budget, or a prior that is nearer to the posterior"
         )
     return found
 

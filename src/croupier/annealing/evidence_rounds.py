@@ -154,7 +154,6 @@ class Search:
         self.spent = self.climbs = self.climbing = self.steps = self.epochs = 0
         self.prior_points = 0
         self.still_finding = False
-        self.lesser = 0
         self._left = self._needed = math.inf
         self._used = 0.0
 
@@ -260,8 +259,6 @@ class Search:
             peaks = done.value
         self.climbs += len(starts)
         new = joined(self.peaks, peaks)
-        masses = np.array([peak.log_mass for peak in self.peaks])
-        self.lesser = int((masses < masses.max(initial=-math.inf) - _NO_MASS).sum())
         return any(peak.log_mass > best - _NO_MASS for peak in new)
 
     # -- population and epochs
