@@ -1,7 +1,8 @@
 """Intervals of a variance: by divergence, from pairs of draws in [0, 1].
 
-`kl_variance_interval` is the interval of a variance, or of cost times variance (paper, appendix D);
-`kl_confidence` says how often the intervals of all times hold at once.
+`kl_variance_interval` is the interval of a variance, or of cost times variance (paper, appendix D),
+and `kl_variance_intersection` what all intervals so far have in common; `kl_confidence` says how
+often they hold at all times at once; `bernoulli_kl` is the divergence that they use.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.policies.indices import kl_start
 
-__all__ = ["bernoulli_kl", "kl_confidence", "kl_variance_interval"]
+__all__ = ["bernoulli_kl", "kl_confidence", "kl_variance_intersection", "kl_variance_interval"]
 
 _TINY: Final = float(np.finfo(float).tiny)
 
@@ -64,6 +65,26 @@ def kl_variance_interval(mean: ArrayLike, pairs: ArrayLike, delta: float) -> tup
     high = -np.expm1(-_above(p, 1 - p, level))
     low = np.exp(-_above(1 - p, p, level))  # low is as far below p as 1 - low is above 1 - p
     return low / 2, high / 2
+
+
+def kl_variance_intersection(
+    mean: ArrayLike, pairs: ArrayLike, delta: float
+) -> tuple[Floats, Floats]:
+    """Return what the intervals of `kl_variance_interval` have in common, after each of them.
+
+    Paper, appendix D, corollary: the running maximum of the low ends and the running minimum of the
+    high ends, along the last axis, which is in the order of time. All intervals hold at once with
+    the probability `kl_confidence`, so the last intersection does too. It is empty, low > high, if
+    some interval does not hold.
+
+    >>> low, high = kl_variance_intersection([0.1, 0.05, 0.1], [100, 200, 300], delta=10)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0325, 0.0325, 0.0555], [0.205, 0.11, 0.11])
+    """
+    low, high = kl_variance_interval(mean, pairs, delta)
+    if low.ndim == 0:
+        raise PlanError("mean or pairs must be an array: one interval has no others to meet")
+    return np.maximum.accumulate(low, axis=-1), np.minimum.accumulate(high, axis=-1)
 
 
 def kl_confidence(delta: float, pairs: float) -> float:

@@ -10,6 +10,7 @@ from croupier import PlanError
 from croupier.estimates.variance_intervals import (
     bernoulli_kl,
     kl_confidence,
+    kl_variance_intersection,
     kl_variance_interval,
 )
 from tests.marks import slow
@@ -104,3 +105,26 @@ def test_what_a_kl_interval_promises():
 def test_a_kl_interval_refuses_what_it_cannot_use(call, words):
     with pytest.raises(PlanError, match=words):
         call()
+
+
+def test_the_intersection_of_kl_intervals_is_that_of_the_corollary():
+    """max over the times so far of the low ends, min of the high ends; and it holds."""
+    rng = np.random.default_rng(5)
+    first, second, costs = rng.random((3, 400, 300))
+    pairs = np.arange(1, 301)
+    means = np.cumsum(costs * (second - first) ** 2, axis=1) / (2 * pairs)
+    low, high = kl_variance_interval(means, pairs, delta=8)
+    below, above = kl_variance_intersection(means, pairs, delta=8)
+    for run, time in [(0, 0), (3, 40), (7, 123), (399, 299)]:
+        assert below[run, time] == max(low[run, : time + 1])
+        assert above[run, time] == min(high[run, : time + 1])
+    assert (above - below < high - low).any()  # it is not the interval itself
+    truth = 1 / 24  # mean cost 1/2, variance 1/12
+    holds = (below[:, -1] <= truth) & (truth <= above[:, -1])
+    assert kl_confidence(8, 300) > 0.9
+    assert holds.mean() >= kl_confidence(8, 300)
+
+
+def test_one_interval_alone_has_no_intersection():
+    with pytest.raises(PlanError, match="must be an array"):
+        kl_variance_intersection(0.1, 100, delta=10)
