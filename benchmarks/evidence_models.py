@@ -87,19 +87,23 @@ def models() -> Table:
 
 
 def misses() -> Table:
-    """Return the runs with the largest budget that are not right: missed, or not usable."""
+    """Return the problems that were missed or not usable with the largest budget."""
     rows = runner.read("evidence-models")
     most = max((int(row["budget"]) for row in rows), default=0)
-    found = []
+    found: dict[str, list[dict[str, str]]] = {}
     for row in rows:
-        known = row["claimed"] not in ("nan", "inf")
-        right = known and abs(float(row["error"])) <= 4 * float(row["claimed"])
-        if int(row["budget"]) < most or right:
-            continue
-        error = f"{float(row['error']):.2g}"
-        said = "not usable" if not known else "a warning" if row["warned"] == "1" else "nothing"
-        found.append([row["problem"], row["seed"], error, row["claimed"], said])
-    return ["problem", "seed", "error", "claimed", "it said"], found
+        if int(row["budget"]) == most:
+            found.setdefault(row["problem"], []).append(row)
+    body = []
+    for problem, runs in found.items():
+        known = [row for row in runs if row["claimed"] not in ("nan", "inf")]
+        missed = [row for row in known if abs(float(row["error"])) > 4 * float(row["claimed"])]
+        silent = sum(row["warned"] == "0" for row in missed)
+        errors = ", ".join(f"{float(row['error']):.2g}" for row in missed) or "-"
+        numbers = (len(runs), len(runs) - len(known), len(missed), silent)
+        if missed or len(known) < len(runs):
+            body.append([problem, *map(str, numbers), errors])
+    return ["problem", "runs", "not usable", "missed", "of them silent", "errors"], body
 
 
 TABLES: dict[str, Callable[[], Table]] = {

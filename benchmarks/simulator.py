@@ -32,7 +32,7 @@ import scipy.special
 
 import croupier as cr
 from benchmarks import runner
-from benchmarks.pages import Table, columns
+from benchmarks.pages import Table
 from benchmarks.runner import load
 
 # -- decisions
@@ -475,8 +475,4 @@ def _simulator_ahead() -> Table:
     return ["policy", "least", "geometric mean", "most"], body
 
 
-_SPEED = ("µs a decision", "time to croupier's", "µs with the result")
-TABLES: dict[str, Callable[[], Table]] = {
-    "policies-speed": columns("policies-speed", "library", "policy", *_SPEED),
-    "simulator-ahead": _simulator_ahead,
-}
+TABLES: dict[str, Callable[[], Table]] = {"simulator-ahead": _simulator_ahead}

@@ -122,7 +122,7 @@ def test_the_variance_of_single_points_is_known_before_they_are_drawn() -> None:
     assert point_variances(mixture, moved, f, 20_000)[0] > 2 * f.var()
 
 
-def test_a_normal_mixture_that_makes_points_worse_is_not_played() -> None:
+def test_a_normal_mixture_that_is_worse_than_the_leader_gets_one_small_net_at_most() -> None:
     result = integrate(rtol=1e-2)
-    assert result.arms["normal"].draws == 0
-    assert result.arms["separable"].draws > 0
+    assert result.arms["normal"].draws <= 64
+    assert result.arms["separable"].draws > 800
