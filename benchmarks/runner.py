@@ -34,7 +34,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "doors": ("strata", "continuum", "importance"),
     "integrate": ("peers", "low_dimensions"),
     "rare": ("rare", "expensive"),
-    "evidence": ("evidence", "evidence_models", "evidence_draws"),
+    "evidence": ("evidence", "evidence_models"),
     "speed": ("speed", "simulator"),
     "paper": ("paper_figures",),
 }
