@@ -44,14 +44,14 @@ def stratify(
 
     Args:
         strata: Like the arms of `estimate`. Each of them draws from one stratum only.
-            With ``splits="adaptive"``, a function of points (size, d) that returns `size` values.
+            With `over`, a function of points (size, d) that returns `size` values.
         weights: The probability of each stratum, by name or in the order of the strata. All
             are above 0, and their sum is 1. Strata that grow have known weights.
-        over: What the function is averaged over, with ``splits="adaptive"``: for each coordinate a
-            pair (low, high) or a distribution of scipy.stats.
-        splits: "adaptive" grows boxes on a pilot, which is used for nothing else (sample
-            splitting), and then deals the rest of the draws to them. Carpentier and Munos 2012.
-            Without a clear gain there is one stratum.
+        over: What the function is averaged over, if the strata grow: for each coordinate a pair
+            (low, high) or a distribution of scipy.stats.
+        splits: "adaptive", the default with `over`, grows boxes on a pilot, which is used for
+            nothing else (sample splitting), and then deals the rest of the draws to them.
+            Carpentier and Munos 2012. Without a clear gain there is one stratum.
         pilot: The most draws of the pilot, 16 % of `draws` by default. Fewer are used if there is
             little to gain. The result does not count them.
         policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
@@ -77,8 +77,9 @@ def stratify(
     """
     if "combine" in settings:
         raise PlanError("strata are combined by their weights: leave combine out")
-    if splits is not None or over is not None:
+    if splits is not None:
         choice("splits", splits, Literal["adaptive"])
+    if splits is not None or over is not None:
         grown = _grown(strata, weights, over, pilot, settings)
         strata, weights = grown.strata, grown.weights
         policy = Proportional(grown.shares) if policy is None else policy

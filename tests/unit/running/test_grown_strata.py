@@ -145,10 +145,16 @@ def test_the_same_seed_grows_the_same_strata_and_a_store_continues(tmp_path: Any
         cr.stratify(step, over=SQUARE, splits="adaptive", draws=1_000, store=tmp_path / "other.db")
 
 
+def test_strata_grow_where_over_is_given() -> None:
+    usual: dict[str, Any] = {"over": SQUARE, "draws": 1_000, "rng": 7}
+    result = cr.stratify(step, **usual)
+    assert result.value == cr.stratify(step, splits="adaptive", **usual).value
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"splits": None}, "splits must be one of 'adaptive'"),
+        ({"splits": "halves"}, "splits must be one of 'adaptive'"),
         ({"over": None}, "give cr.stratify.f, over="),
         ({"weights": [1.0]}, "without weights"),
         ({"over": [(1, 0)]}, r"axis 0 of over= has reversed bounds"),
