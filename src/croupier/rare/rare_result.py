@@ -250,7 +250,7 @@ def warnings_of(evidence: Evidence) -> list[str]:
         learned = evidence.learned
         tried = f", and {learned} calls did not show where g fails" if learned else ""
         said.append(
-            f"a budget below {2 * search.least_calls} calls of g does not pay for a search{tried}: "
+            f"a budget below {search.least_budget} calls of g does not pay for a search{tried}: "
             "all draws of the estimate are plain ones; give a larger budget"
         )
     elif evidence.stopped:

@@ -140,8 +140,8 @@ class RareTable(Rounds):
                 return self._pieces(self._learned.plan(*chosen))
             self._take_over()
         t = self._search.calls
-        if not t and self._estimate is None and left < 2 * self._search.least_calls:
-            self._search.stop()  # half of the budget does not pay for a search
+        if not t and self._estimate is None and left < self._search.least_budget:
+            self._search.stop()  # too little would be left for the estimate
             self._stopped = True
             self._new_epoch(plain(self._d))
         if not self._search.finished:
