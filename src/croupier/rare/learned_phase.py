@@ -154,7 +154,7 @@ class LearnedPhase:
         assert surrogate is not None
         rng = stream(self._seed, POLICY, _FORECASTS + len(self.learning))
         self.forecast = found = forecast_of(surrogate, self.learning.mixture, rng)
-        M = found.mean
+        M = min(found.mean, 1.0)
         enough = min(left, 1e9)
         hopeless = not self.learning.failures and found.failing * enough < _FEWEST_FAILING
         if not M > 0 or hopeless:

@@ -61,9 +61,9 @@ class Found:
                 f"the error is {100 * error / answer.mean:.0f} % of the value, after {calls} calls "
                 f"for learning and {n} for the estimate: give a larger budget"
             )
-        if (1 - answer.mean) * (calls + n) < 1:
+        if answer.mean + 2 * error >= 1:
             warned.append(
-                "g is below its limit almost everywhere: is its sign right? A failure is g < below"
+                "g may be below its limit everywhere: is its sign right? A failure is g < below"
             )
         if surprises := self.correction.surprises:
             warned.append(
