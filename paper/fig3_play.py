@@ -124,6 +124,7 @@ def _curves(
     def curve(policy: str, combine: str, errors: Floats, pulls: Pulls) -> RegretCurve:
         squared = times * times * (errors - yardstick)
         spent = pulls * problem.costs
+        least = problem.costs.min()
         return RegretCurve(
             clock,
             policy,
@@ -134,7 +135,8 @@ def _curves(
             stderr=squared.std(axis=0, ddof=1) / np.sqrt(study.runs),
             paper=squared[:PAPER_RUNS].mean(axis=0),
             ratio=times * errors.mean(axis=0) / (problem.costs * problem.variances).min(),
-            best=(spent[..., best] / spent.sum(axis=-1)).mean(axis=0),
+            # A run may have ended no draw yet at the first times: its share is 0 then.
+            best=(spent[..., best] / np.maximum(spent.sum(axis=-1), least)).mean(axis=0),
         )
 
     curves = []
