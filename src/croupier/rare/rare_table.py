@@ -211,7 +211,8 @@ class RareTable(Rounds):
         if n < self._forgotten or self._plain_is_better(left):
             return n >= self._forgotten  # most draws count, however often the fit is poor
         y = self._estimate.answer().y
-        self._surprised = bool((y.max(axis=0) > _SURPRISE * y.sum(axis=0)).any())
+        surprised = y.max(axis=0) > _SURPRISE * y.sum(axis=0)
+        self._surprised = bool(self.aim.bound(surprised).any())
         failing = int((self._estimate.events < 0).any(axis=1).sum())
         return self._surprised or self._fitted_to + failing >= _NEWS * max(self._fitted_to, 1)
 
