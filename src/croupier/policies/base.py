@@ -17,6 +17,7 @@ from croupier.policies.indices import waits
 __all__ = [
     "Choice",
     "Digest",
+    "MOST_SCORES",
     "LedgerOnly",
     "Play",
     "Policy",
@@ -51,8 +52,12 @@ class Play(NamedTuple):
     growth: float = 1.0
 
 
-#: An arm's index, (index, the most draws), or a Play.
-Choice: TypeAlias = int | tuple[int, int] | Play
+#: An arm's index, (index, the most draws), or a Play; or several, the best first. These are played
+#: one after the other, as far as what one decision buys reaches.
+Choice: TypeAlias = int | tuple[int, int] | Play | list[Play]
+
+#: Scores that one decision may compute. Of more arms, a decision names several at once.
+MOST_SCORES: Final = 2000
 
 Prepare: TypeAlias = Callable[[Any, Ledger, Floats], Any]
 
@@ -78,7 +83,7 @@ class Policy(Protocol):
         """Return the state before the first decision; refuse a plan that cannot be played."""
 
     def choose(self, state: Any, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        """Return the arm to play next; `pending` are the draws that are out, per arm."""
+        """Return the arm to play next, or several; `pending` are the draws that are out, per arm."""
 
     def learn(self, state: Any, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Any:
         """Return the next state after a batch of `arm` was told; must not change the old one.
@@ -179,11 +184,12 @@ def smallest(scores: Floats) -> int:
     return arm
 
 
-def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
+def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
-    were told. An arm that is expensive beside the others waits with its third draw.
+    were told. An arm that is expensive beside the others waits with its third draw. Of more than
+    MOST_SCORES arms, several get their draw in one decision.
     """
     if ledger.fewest >= max(plan.first, 2):
         return None
@@ -193,7 +199,13 @@ def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] 
         price = ledger.price
         draws = np.where(waits(price, price.min(), ledger.spent - ledger.cost), np.inf, draws)
     least = int(draws.argmin())
-    return (least, plan.first_call) if draws[least] < plan.first or ledger.fewest < 2 else None
+    if draws[least] >= plan.first and ledger.fewest >= 2:
+        return None
+    several = len(draws) // MOST_SCORES
+    if several < 2:
+        return least, plan.first_call
+    arms = np.flatnonzero(draws == draws[least])[:several]
+    return [Play(int(arm), plan.first_call) for arm in arms]
 
 
 def price_of(plan: Plan, ledger: Ledger) -> Floats:

@@ -405,6 +405,15 @@ def test_hits_whose_weights_differ_by_orders_have_a_long_upper_end(seed: int) ->
     assert high > 0.9 * stats.norm.sf(3.5)
 
 
+def test_a_limit_state_that_the_tolerance_does_not_bind_starts_no_new_epoch() -> None:
+    """All three at once have the probability 1.9e-7, and a single draw may carry it."""
+    limits = np.array([2.0, 2.5, 3.0])
+    result = cr.probability(lambda x: limits - x, 3, draws=100_000, rtol=0.1, rng=2)
+    assert result.stopped == "tolerance"
+    assert result.search["epochs"] == 1
+    assert not result.warnings
+
+
 def test_a_run_with_several_modes_says_how_much_another_one_could_hide() -> None:
     result = cr.probability(four_directions, 8, draws=4000, rng=0)
     hidden = result.search["could_hide"]
