@@ -186,6 +186,13 @@ def test_a_component_that_is_zero_has_no_interval_and_the_others_keep_theirs() -
     assert high[0] - low[0] < 0.01 * PEAK
 
 
+def test_values_whose_squares_underflow_are_to_be_multiplied() -> None:
+    with pytest.warns(cr.CroupierWarning, match="multiply f by a constant"):
+        result = integrate(lambda x: 1e-300 * x[:, 0], [(0, 1)], draws=2000)
+    assert result.value == pytest.approx(5e-301, rel=1e-3)
+    assert result.interval == (-np.inf, np.inf)
+
+
 def test_a_fit_does_not_hide_a_tail_from_its_own_points() -> None:
     singular = PROBLEMS["heavy tail 4"]
     for seed in (5015, 5025):  # they were 6 and 9 standard errors below 1
