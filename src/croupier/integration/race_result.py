@@ -133,10 +133,10 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
         found.append(_alike(leader, pooled))
     if not pooled.varies.any():
         largest = float(np.abs(leader.ends).max())
-        if not found and not largest**2:
+        if not found and not (largest**2):
             found.append(
-                f"the squares of the values of f are 0 for a computer (the largest is {largest:.2g})"
-                ", so nothing is known about the error: multiply f by a constant"
+                f"the largest value of f is {largest:.2g}, and its square is 0 for a computer: "
+                "nothing is known about the error; multiply f by a constant"
             )
         return found
     if not standing.trusted:

@@ -15,9 +15,9 @@ from croupier.errors import PlanError
 from croupier.policies.indices import waits
 
 __all__ = [
+    "MOST_SCORES",
     "Choice",
     "Digest",
-    "MOST_SCORES",
     "LedgerOnly",
     "Play",
     "Policy",
@@ -83,7 +83,7 @@ class Policy(Protocol):
         """Return the state before the first decision; refuse a plan that cannot be played."""
 
     def choose(self, state: Any, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        """Return the arm to play next, or several; `pending` are the draws that are out, per arm."""
+        """Return the arm to play next, or several; `pending` are the draws out, per arm."""
 
     def learn(self, state: Any, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Any:
         """Return the next state after a batch of `arm` was told; must not change the old one.

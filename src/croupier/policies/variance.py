@@ -176,8 +176,9 @@ def _several(
 ) -> int | list[Play]:
     """Return the arm with the smallest score; of very many arms, several.
 
-    MOST_SCORES scores may stand for MOST_DECISIONS decisions, as they do among few arms. Among the m best arms, m decisions draw chi2 again. The arm that is named most often doubles at
-    most, and the others grow less, the less often they are named.
+    MOST_SCORES scores may stand for MOST_DECISIONS decisions, as they do among few arms. Among the
+    m best arms, m decisions draw chi2 again. The arm that is named most often doubles at most, and
+    the others grow less, the less often they are named.
     """
     best, times_most = smallest(scores), len(scores) // MOST_SCORES
     if times_most < 2:

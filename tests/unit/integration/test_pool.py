@@ -68,8 +68,8 @@ def test_a_tempered_fit_keeps_a_peak_that_is_seen_from_afar_only() -> None:
 
 
 def test_a_value_beyond_the_largest_of_many_points_is_rare() -> None:
-    """A sum over 20 axes: nets integrate it far more exactly than its largest values are known."""
-    for seed in (13, 15, 17):  # 512 points of another family made the error bar up to 12 times longer
+    """Nets integrate a sum over 20 axes far more exactly than its largest values are known."""
+    for seed in (13, 15, 17):  # 512 points of another family made its error bar 12 times longer
         result = integrate(lambda x: x.sum(axis=1), [(0, 1)] * 20, draws=20_000, rng=seed)
         assert abs(result.value - 10) < 4 * result.stderr
         assert not result.warnings

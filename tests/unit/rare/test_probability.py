@@ -396,13 +396,12 @@ def four_directions(x: Any) -> Any:
 
 
 @quiet
-@pytest.mark.parametrize("seed", [102, 104, 105, 106, 107, 111])
+@pytest.mark.parametrize("seed", [1, 2, 4])
 def test_hits_whose_weights_differ_by_orders_have_a_long_upper_end(seed: int) -> None:
     """The search is cut short: the hits are worth few, and much of the mass may be unseen."""
-    result = cr.probability(lambda x: 3.5 - x.sum(axis=1) / np.sqrt(10), 10, draws=700, rng=seed)
+    result = cr.probability(lambda x: 4 - x.sum(axis=1) / np.sqrt(20), 20, draws=1900, rng=seed)
     low, high = result.interval
-    assert low < stats.norm.sf(3.5)
-    assert high > 0.9 * stats.norm.sf(3.5)
+    assert low < stats.norm.sf(4) < high
 
 
 def test_a_limit_state_that_the_tolerance_does_not_bind_starts_no_new_epoch() -> None:
