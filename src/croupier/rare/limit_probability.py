@@ -211,7 +211,7 @@ def _bound(
         return bound_by_default(0 if components is None else len(components))
     if components is None:
         raise PlanError("tolerance_for= is for several limit states, but g has one: leave it out")
-    if not around.tolerance.given:
+    if not around.aim.given:
         raise PlanError("tolerance_for= says what a tolerance is for: give rtol= or atol=, too")
     wanted = [chosen] if isinstance(chosen, str | int) else list(chosen)
     known: dict[Any, int] = {name: k for k, name in enumerate(components)}

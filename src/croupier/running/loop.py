@@ -176,7 +176,7 @@ def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[s
     worst = int(ratio.argmax())
     if not ratio[worst] > 1:
         return []
-    given = {name: getattr(settings.tolerance, name) for name in ("atol", "rtol")}
+    given = {name: getattr(settings.aim, name) for name in ("atol", "rtol")}
     asked = ", ".join(f"{name}={value:g}" for name, value in given.items() if value)
     messages = f"{asked} was not reached: the half-width is {half[worst]:.2g}"
     if not np.isfinite(ratio[worst]) or not wanted[worst] > 0:
@@ -212,16 +212,16 @@ def _seconds_would_pay(result: Result, inside: Mapping[str, float]) -> list[str]
 
 
 def _relative_to_zero(result: Result, settings: RunSettings) -> list[str]:
-    tolerance = settings.tolerance
-    low, high = (settings.aim.bound(end) for end in result.interval)
+    aim = settings.aim
+    low, high = (aim.bound(end) for end in result.interval)
     if result.plan.log:  # then both tolerances are relative
         return []
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
-    if not tolerance.rtol or tolerance.atol or not around_zero:
+    if not aim.rtol or aim.atol or not around_zero:
         return []
     ends = np.column_stack((np.ravel(low), np.ravel(high)))
     first, last = ends[int(np.argmax((ends[:, 0] <= 0) & (ends[:, 1] >= 0)))]
     return [
-        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
+        f"rtol={aim.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
         f"{last:.3g}) and may never be reached: give atol= too"
     ]
