@@ -24,7 +24,6 @@ from croupier.estimates.diagnostics import MISALLOCATED
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
-from croupier.running.deferred_engine import Deferred
 from croupier.running.settings import Budget, RunSettings
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
@@ -100,21 +99,15 @@ def conduct(
             whole, limits = settings.callback is not None, settings.limits(executors)
             record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
-        performing: Engine
-        timer = time.perf_counter
-        if executors is not None and record is not None and record.cost > 0:
-            # If everything is stored, no worker is needed.
-            performing = Deferred(lambda: _engine(plan, arms, digest, executors), time.perf_counter)
-            timer = performing.timer
-        else:
-            with released:
-                performing = _engine(plan, arms, digest, executors)
-        with closing(performing), watched as watch:
-            engine = Recorded(performing, record, timer)
+
+        def performing() -> Engine:
             if record is not None and record.check:
-                engine.before_new = lambda: check_arms(record, plan, arms, digest)
-            with released:
-                stopped = loop(table, engine, settings.budget, settings.rule(), watch)
+                check_arms(record, plan, arms, digest)
+            return _engine(plan, arms, digest, executors)
+
+        engine = Recorded(performing, record, time.perf_counter)
+        with closing(engine), watched as watch, released:
+            stopped = loop(table, engine, settings.budget, settings.rule(), watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked more than once
         result = table.result()
