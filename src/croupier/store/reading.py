@@ -33,7 +33,7 @@ from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
 from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
 
-__all__ = ["Status", "StoredRun", "open_run"]
+__all__ = ["Status", "StoredRun", "copy_run", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -275,3 +275,11 @@ def _from_snapshot(database: Database, table: Table, records: Records) -> int:
             raise ValueError(f"a snapshot of {told!r:.20} outcomes")
         table.go_on_from(state, rows_in(database, records, told))
     return told
+
+
+def copy_run(source: Path, target: Path) -> None:
+    """Copy a store, with all outcomes of this moment, to a path where nothing is yet."""
+    with closing(Database.read(resolved(source))) as database:
+        if os.path.lexists(target):
+            raise StoreError(f"{target} exists already: give another path for the copy")
+        database.copy_to(target)

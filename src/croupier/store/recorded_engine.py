@@ -73,16 +73,12 @@ class Recorded:
         """Take a batch. If its outcome is in the log, it is not drawn again."""
         self._batches.append(batch)
         if self._log is None or self._log.stored(batch.ticket) is None:
-            self._made().submit(batch)
-
-    def _made(self) -> Engine:
-        """Return the engine, which is made for the first new batch."""
-        if self._engine is None:
-            began = self._timer()
-            self._engine = self._make()
-            self._engine.keep = self._store
-            self._began += self._timer() - began
-        return self._engine
+            if self._engine is None:
+                began = self._timer()
+                self._engine = self._make()
+                self._engine.keep = self._store
+                self._began += self._timer() - began
+            self._engine.submit(batch)
 
     def close(self) -> None:
         """Release the engine, if there is one."""
@@ -94,14 +90,16 @@ class Recorded:
         self._kept.pop(self._last, None)  # it was told
         self._last = self._batches[0].ticket
         if self._log is None:
-            outcome = self._made().next()
+            assert self._engine is not None
+            outcome = self._engine.next()
             self.seconds = self.clock()
             self._batches.popleft()
             return outcome
         batch = self._batches[0]
         if (found := self._log.stored(batch.ticket)) is None:
+            assert self._engine is not None
             try:
-                outcome = self._made().next()
+                outcome = self._engine.next()
             except ArmError:
                 list(self.rest(0.0))  # stores the other outcomes that are finished
                 raise
