@@ -21,6 +21,9 @@ def watch(
     paths: Annotated[list[Path], typer.Argument(help="Stores of runs, such as run.db.")],
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, print it, and end.")] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show it as a page, as croupier serve does.")
+    ] = False,
 ) -> None:
     """Watch a run that another process or machine makes, until it is over or Ctrl-C.
 
@@ -34,6 +37,11 @@ def watch(
 
     croupier watch run.db --once
     """
+    if web:
+        from croupier.cli.serve import serve
+
+        serve(paths)
+        return
     with errors_in_one_line():
         console = Console(highlight=False)
         if once or not console.is_terminal:
