@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.controlled_blocks import solved
 from croupier.arms.ready_made import Known
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 
 __all__ = ["controlled"]
+
+#: A singular set of controls must not stop the fit.
+_RIDGE: Final = 1e-10
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class ControlledDraws:
         """Return the coefficients (k, d) of a regression on other draws."""
         k, n, sums = len(self.means), state[0, 0], state[0, 1:]
         central = state[1:, 1:] - np.outer(sums, sums) / n
-        return solved(central[:k, :k], central[:k, k:])
+        ridge = _RIDGE * np.trace(central[:k, :k]) + 1e-300
+        return np.linalg.solve(central[:k, :k] + ridge * np.eye(k), central[:k, k:])
 
     def _parts(self, returned: Any, size: int) -> tuple[Floats, Any, Floats]:
         if not isinstance(returned, tuple) or len(returned) != 2:
