@@ -21,7 +21,6 @@ __all__ = [
     "Play",
     "Policy",
     "Random",
-    "Sprint",
     "describe",
     "digest_of",
     "epochs_of",
@@ -32,7 +31,6 @@ __all__ = [
     "prepare_of",
     "price_of",
     "smallest",
-    "sprint_of",
 ]
 
 #: Builds the random stream of a decision; call it only when there is something to toss.
@@ -67,9 +65,8 @@ class Policy(Protocol):
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
     sizes are multiples of it. ``prepare(state, ledger, pending)`` may return another state before
-    a decision, for a plan that several decisions follow. ``sprint(state)`` may return a `Sprint`,
-    which plays draw by draw what the policy would have played, only faster. To be registered it
-    needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
+    a decision, for a plan that several decisions follow. To be registered it needs ``example()``,
+    a policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -96,23 +93,6 @@ class LedgerOnly:
     @classmethod
     def example(cls) -> Self:
         return cls()
-
-
-class Sprint(Protocol):
-    """A policy that plays single draws of cost 1, one out at a time, on a state of its own.
-
-    It makes the decisions of the policy that it comes from, to the last bit of the state, and
-    leaves the state alone that it was made from.
-    """
-
-    def choose(self) -> int:
-        """Return the arm to play next."""
-
-    def learn(self, arm: int, value: float) -> bool:
-        """Take a finite draw of an arm; False, and nothing learned, if the policy refuses it."""
-
-    def state(self) -> Any:
-        """Return the policy's state after what was learned; the sprint is over."""
 
 
 def lacks_of(thing: object) -> list[str]:
@@ -149,12 +129,6 @@ def prepare_of(policy: Policy) -> Prepare | None:
 def epochs_of(policy: Policy) -> float | None:
     """Return how the epochs of a policy grow, if it deals to strata in epochs."""
     return getattr(policy, "epochs", None)
-
-
-def sprint_of(policy: Policy, state: Any) -> Sprint | None:
-    """Return the policy's sprint from a state, if it has one."""
-    sprint: Callable[[Any], Sprint | None] | None = getattr(policy, "sprint", None)
-    return None if sprint is None else sprint(state)
 
 
 def describe(policy: Policy) -> dict[str, Any]:
