@@ -205,7 +205,7 @@ def test_ask_and_tell_without_a_budget():
     result = table.result()
     low, high = result.interval
     assert low < 0.3 < high
-    assert high - low < 1.8 * 3.92 * np.sqrt(0.21 / result.draws)
+    assert high - low < 2.2 * 3.92 * np.sqrt(0.21 / result.draws)
     first = result.interval
     batch = table.ask()
     table.tell(batch, coin(batch.rng(), batch.size))
