@@ -53,9 +53,9 @@ class Repeats:
     def found(self) -> Copies:
         """Compare all batches with each other; no copies if the arm is simply discrete.
 
-        A copy has half of the draws of another batch, and at least eight. The least and the greatest
-        of all draws do not count: they may come again and again, such as the payoff 0 of an option.
-        If other draws tie within a batch, the arm is discrete.
+        A copy has half of the draws of another batch, and at least eight. The least and the
+        greatest of all draws do not count: they may come again and again, such as the payoff 0 of
+        an option. If other draws tie within a batch, the arm is discrete.
         """
         batches = len(self._draws)
         nothing = Copies(0, batches, None)
