@@ -43,9 +43,6 @@ _RARE: Final = 0.5
 #: A normal that is fitted to fewer effective draws may be far off.
 FITTED_TO: Final = 30.0
 
-#: About this many draws are checked for mistakes in the family.
-_CHECKED: Final = 50_000
-
 
 class Seen(NamedTuple):
     """All draws in ticket order; `own` is the proposal and `round` the round of each draw."""
@@ -220,11 +217,9 @@ class Weighing:
 
     def warnings(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
         """Return the warnings about the answer, as far as its draws show them."""
-        names, some = self._names, slice(None, None, 1 + len(seen.own) // _CHECKED)
-        points = Points(*(part[some] for part in seen.points))
-        log_q = self._densities(points)
+        points, log_q = seen.points, self._densities(seen.points)
         found = density_warnings(
-            points.log_p, log_q, seen.own[some], names, normalised=self._normalised
+            points.log_p, log_q, seen.own, self._names, normalised=self._normalised
         )
         log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
         if math.isfinite(log_value) and abs(log_value) > LARGEST_LOG:

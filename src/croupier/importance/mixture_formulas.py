@@ -201,12 +201,11 @@ def first_counts(J: int, draws: int | None) -> Ints:
     return apportioned(np.ones(J), draws)
 
 
-def round_size(t: int, draws: int | None, growth: float = 1.0) -> int:
+def round_size(t: int, draws: int | None) -> int:
     """Return the draws of the next round: as many as before, or all if few would remain."""
-    b = max(1, int(growth * t))
     if draws is None:
-        return b
-    return draws - t if t + b > 0.75 * draws else b
+        return max(t, 1)
+    return draws - t if 2 * t > 0.75 * draws else max(t, 1)
 
 
 def next_counts(a: Floats, counts: Floats, size: int) -> Ints:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.data.draws import Floats, Outcome
-from croupier.data.plan import Plan
+from croupier.data.plan import ROUND, Plan
 from croupier.data.scale import Scale
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval
@@ -28,12 +28,8 @@ from croupier.tables.rounds import Answer, Piece, Rounds, extra_of, pieces
 
 __all__ = ["Mixture"]
 
-#: If a tolerance may stop the run, a round grows it by at most 25 %, once it has 1000 draws.
-_STEP: Final = 0.25
+#: If a tolerance may stop the run, a round grows it by at most 25 %, once it has so many draws.
 _ENOUGH: Final = 1_000
-
-#: A fit waits for enough effective draws, for a quarter of the budget, or for so many draws.
-_WAITED: Final = 50_000
 
 
 class Mixture(Rounds):
@@ -94,7 +90,7 @@ class Mixture(Rounds):
 
     def _may_fit(self, t: int, n: int | None) -> bool:
         """Tell whether enough draws are known for a fit, or whether waiting has cost enough."""
-        return self._weighing.known() >= FITTED_TO or t >= (_WAITED if n is None else n / 4)
+        return self._weighing.known() >= FITTED_TO or (n is not None and t >= n / 4)
 
     def _pieces(self, planned: Ints) -> list[Piece]:
         self._planned = planned
@@ -107,7 +103,7 @@ class Mixture(Rounds):
     def _size(self, t: int, n: int | None) -> int:
         if not self.aim.given or t < _ENOUGH:
             return mixture_formulas.round_size(t, n)
-        step = _STEP
+        step = ROUND
         if not self._own_rounds:  # a short round alone says little about the whole target
             step = min(step, self.aim.growth(self.estimate(self.seen())))
         b = max(1, int(step * t))
