@@ -227,8 +227,9 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     rules, sampling = _rules(problem, terms), _sampling_of(problem)
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
     alike = bool((rules.factor == 1).all())
-    quick = skip and paid_by_draw and alike and kind != kinds.EVEN
-    kernel = _with_arms(play_index_ahead if quick else play_index, problem)
+    two = problem.distribution == kinds.TWO_VALUES
+    quick = skip and two and paid_by_draw and alike and kind != kinds.EVEN
+    kernel = play_index_ahead if quick else _with_arms(play_index, problem)
 
     def play(call: KernelCall) -> None:
         kernel(kind, parameters, rules, sampling, *call)
