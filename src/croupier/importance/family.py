@@ -291,7 +291,6 @@ class Family:
         *,
         proposals: int = 4,
         spread: bool = True,
-        unbiased: bool = False,
         proportions: str = "learned",
         **settings: Unpack[Options],
     ) -> Result:
@@ -305,9 +304,6 @@ class Family:
             draws: Budget in draws; or `seconds`, or `cost`.
             proposals: How many are fitted, at most: one after each of the first rounds.
             spread: Fit the mean and the spread; if False, only the mean, with the spread 1.
-            unbiased: Weight each round by its own mixture. The estimate is then exactly unbiased
-                at a fixed number of draws, with a larger variance. Otherwise all draws are
-                weighted by the mixture of all, which has learned from them and has a small bias.
             proportions: "learned" or "equal".
             **settings: As in `estimate`.
 
@@ -316,14 +312,14 @@ class Family:
         >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.arms["tuned 1"].draws > 100
         (True, True)
         """
-        own = ("draws", "proposals", "spread", "unbiased", "proportions")
+        own = ("draws", "proposals", "spread", "proportions")
         known_settings("Family.tune", settings, (*own, *Options.__annotations__))
         if not spread and self._space is None:
             raise PlanError(
                 "spread=False is only for a tilted or simulated family, whose spread is 1: "
                 "give spread=True"
             )
-        options = MixtureOptions(proportions, proposals, spread, unbiased)
+        options = MixtureOptions(proportions, proposals, spread)
         return run_mixture(self, options, settings_of(draws, **settings))
 
 

@@ -45,11 +45,10 @@ FITTED_TO: Final = 30.0
 
 
 class Seen(NamedTuple):
-    """All draws in ticket order; `own` is the proposal and `round` the round of each draw."""
+    """All draws in ticket order; `own` is the proposal of each draw."""
 
     points: Points
     own: Ints
-    round: Ints
 
 
 def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
@@ -57,16 +56,14 @@ def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
     extras = [extra_of(outcome) for outcome in outcomes]
     sizes = [outcome.size for outcome in outcomes]
     points = Points(*(np.concatenate([e[name] for e in extras]) for name in Points._fields))
-    own = np.repeat([index[outcome.arm] for outcome in outcomes], sizes)
-    return Seen(points, own, np.repeat([e["round"] for e in extras], sizes))
+    return Seen(points, np.repeat([index[outcome.arm] for outcome in outcomes], sizes))
 
 
 def joined(first: Seen, second: Seen) -> Seen:
     """Return the draws of both, one after the other."""
     pairs = zip(first.points, second.points, strict=True)
     points = Points(*(np.concatenate(pair) for pair in pairs))
-    own = np.concatenate((first.own, second.own))
-    return Seen(points, own, np.concatenate((first.round, second.round)))
+    return Seen(points, np.concatenate((first.own, second.own)))
 
 
 def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
@@ -103,7 +100,6 @@ class Weighing:
         settings = plan.settings
         self._names = plan.names
         self._normalised, self._spread = bool(settings["normalised"]), bool(settings["spread"])
-        self._own_rounds = settings["rounds"] == "own"
         self._fixed = len(plan.names) - int(settings["tune"])
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._fresh: list[Outcome] = []
@@ -156,11 +152,6 @@ class Weighing:
         left = mixture_formulas.controls(
             mixed.y, mixed.H[:, counts > 0], mixture_formulas.folds_of(seen.own)
         )
-        if self._own_rounds:
-            own, exponent = mixture_formulas.by_round(
-                points.log_size, points.sign, log_q, seen.own, seen.round
-            )
-            return Weighed(mixed, left, own, exponent)
         return Weighed(mixed, left, mixture_formulas.answer(left), mixed.exponent)
 
     def _pooled(self, seen: Seen, weighed: Weighed) -> Pooled:
@@ -175,7 +166,7 @@ class Weighing:
             draws=t,
         )
         y = weighed.mixed.y
-        if self._own_rounds or not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
+        if not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
             return pooled
         return _with_few_hits(pooled, y, weighed.exponent)
 
