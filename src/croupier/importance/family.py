@@ -235,7 +235,8 @@ class Family:
 
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
         >>> import croupier as cr
-        >>> cr.estimate(family.arms(), draws=10_000, rng=7).arms["shift=1"].share > 0.9
+        >>> result = cr.estimate(family.arms(), draws=10_000, rng=7)
+        >>> result.arms["shift=1"].share > result.arms["shift=0"].share
         True
         """
         costs = self.costs or (None,) * len(self)

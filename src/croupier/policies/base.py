@@ -65,8 +65,8 @@ class Policy(Protocol):
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
     sizes are multiples of it. ``prepare(state, ledger, pending)`` may return another state before
-    a decision, for a plan that several decisions follow. To be registered it needs ``example()``,
-    a policy for arms 'a' and 'b', for the contract tests.
+    a decision, for a plan that several decisions follow. To be registered it needs ``example()``, a
+    policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]

@@ -116,8 +116,6 @@ class Allocator:
             weakref.finalize(self, self._log.close)  # also at the end of the process
             self._log.begin(self._table, set(learners or ()))
 
-    # -- the table behind it
-
     @property
     def tickets(self) -> Tickets:
         """The book of what was asked and told."""

@@ -66,14 +66,13 @@ def test_an_arm_that_may_be_better_keeps_its_floor(policy: str) -> None:
 def test_a_doubt_about_the_better_arm_is_tested_by_draws(policy: str) -> None:
     """100 unlucky draws of the better arm: their mean is 4.4 standard errors off."""
     rng = np.random.default_rng(7)
-    plan = cr.Plan(names=("worse", "better"), seed=7)
     ledger = Ledger(2)
+    plan = cr.Plan(names=("worse", "better"), seed=7)
     for arm, (spread, count) in enumerate([(1.2, 20_000), (1.0, 100)]):
         values = rng.standard_normal(count)
         values = spread * (values - values.mean()) / values.std(ddof=1)
-        batch = cr.Batch(arm, plan.names[arm], count, 0)
-        draws = chunks_of(batch, cr.Draws(values + 0.44 * arm))
-        ledger.add(arm, outcome_of(plan, batch, draws))
+        batch = cr.Batch(arm, plan.names[arm], count, 7)
+        ledger.add(arm, outcome_of(plan, batch, chunks_of(batch, cr.Draws(values + 0.44 * arm))))
     chosen = cr.policies.as_policy(policy)
     play = chosen.choose(chosen.start(plan), ledger, np.zeros(2), lambda: rng)
     assert isinstance(play, Play)
