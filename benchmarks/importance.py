@@ -35,7 +35,7 @@ TUNED = 0.12
 #: The limit of the relative error for a perfect proposal.
 EXACT = 1e-4
 
-METHODS = ("mixture", "equal proportions", "tuned from 3", "tuned, unbiased", "pypmc")
+METHODS = ("mixture", "equal proportions", "tuned from 3", "pypmc")
 _CHUNK = 20
 
 
@@ -58,8 +58,7 @@ def once(name: str, method: str, draws: int, seed: int) -> tuple[float, float, f
         return value, math.nan, math.nan
     family = family_of(name, method)
     if method.startswith("tuned"):
-        unbiased = method.endswith("unbiased")
-        result = family.tune(draws=draws, unbiased=unbiased, rng=seed, progress=False)
+        result = family.tune(draws=draws, rng=seed, progress=False)
     else:
         shares = "learned" if method == "mixture" else "equal"
         result = family.estimate(draws=draws, proportions=shares, rng=seed, progress=False)

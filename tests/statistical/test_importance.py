@@ -40,12 +40,6 @@ def played(family, method="estimate", **settings):
     return value, low, high
 
 
-@pytest.mark.slow
-def test_rounds_under_their_own_mixtures_are_unbiased() -> None:
-    value, *_ = played(call(), "tune", draws=200, proposals=2, unbiased=True)
-    assert abs(value.mean() - CALL) < 4 * value.std() / math.sqrt(RUNS)
-
-
 @pytest.mark.parametrize(
     ("make", "exact", "proportions"),
     [

@@ -24,9 +24,6 @@ _KEPT_PER_ARM: Final = 4
 #: Used instead of -inf, the log of zero.
 _LARGEST_FLOAT: Final = float(np.finfo(float).max)
 
-#: Fewer draws than this say nothing about a tail.
-_LEAST_DRAWS: Final = 100
-
 #: A larger Pareto shape means an infinite variance.
 HEAVY: Final = 0.5
 
@@ -103,8 +100,6 @@ class Tail:
 
     def shape(self) -> Floats:
         """Return the Pareto shape of each component's heavier end; NaN if it is not known."""
-        if self.inspected < _LEAST_DRAWS:
-            return np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
         return self.fitted()[0]
 
     def fitted(self) -> tuple[Floats, Floats]:
@@ -114,9 +109,8 @@ class Tail:
         the n draws so far with the chance 1/n at each end, so a mean of draws misses about
         excess/n. It is 0 if the shape is not known.
         """
-        if self.inspected < _LEAST_DRAWS:
-            unknown = np.full(self._parts[0].shape[1] if self._parts else 1, np.nan)
-            return unknown, np.zeros_like(unknown)
+        if not self._parts:
+            return np.full(1, np.nan), np.zeros(1)
         self._mark_gaps()
         values = np.concatenate(self._parts)
         above, below = self._above(values, self._high), self._above(-values, -self._low)
@@ -124,7 +118,7 @@ class Tail:
 
     def shape_of_logs(self) -> Floats:
         """Return the shape of draws from their logs, in units of the largest draw."""
-        if self.inspected < _LEAST_DRAWS:
+        if not self._parts:
             return self.shape()
         self._mark_gaps()
         logs = np.concatenate(self._parts)

@@ -15,22 +15,8 @@ from croupier.data.draws import Floats
 
 __all__ = ["Copies", "Repeats"]
 
-#: A batch with fewer draws than this says too little.
-_LEAST_EXTREMES: Final = 8
-
-#: A batch is a copy if it shares this many of its draws with another batch, and this part.
-_SHARED: Final = 4
-_PART: Final = 0.25
-
-#: An arm whose draws tie within a batch, more often than this, is discrete: it repeats itself.
-_DISCRETE: Final = 0.02
-
-#: A few single values may come again and again, such as the payoff 0 of an option.
-_ATOMS: Final = 3
-
-#: Such an atom makes up a good part of the draws. Values that tie more rarely say how often two
-#: draws of a discrete arm are equal by chance.
-_RARE: Final = 1 / 4
+#: A batch with fewer draws than this says too little. So many draws must come again.
+_LEAST: Final = 8
 
 #: The draws of this many batches of an arm are remembered.
 _REMEMBERED: Final = 2_000
@@ -60,45 +46,39 @@ class Repeats:
 
     def add(self, ticket: int, extremes: Floats) -> None:
         """Remember the draws that one outcome carries, (n, d): their first component."""
-        if len(extremes) >= _LEAST_EXTREMES and len(self._tickets) < _REMEMBERED:
+        if len(extremes) >= _LEAST and len(self._tickets) < _REMEMBERED:
             self._tickets.append(ticket)
             self._draws.append(extremes[:, 0])
 
     def found(self) -> Copies:
-        """Compare all batches with each other; no copies if the arm is simply discrete."""
+        """Compare all batches with each other; no copies if the arm is simply discrete.
+
+        A copy has half of the draws of another batch, and at least eight. The least and the
+        greatest of all draws do not count: they may come again and again, such as the payoff 0 of
+        an option. If other draws tie within a batch, the arm is discrete.
+        """
         batches = len(self._draws)
-        if batches < 2:
-            return Copies(0, batches, None)
-        value = np.concatenate(self._draws)
+        nothing = Copies(0, batches, None)
+        value = np.concatenate((*self._draws, ()))
         ordered = np.sort(value)
-        if np.count_nonzero(ordered[1:] == ordered[:-1]) < _SHARED:
-            return Copies(0, batches, None)  # nearly all arms: nothing comes twice
+        if np.count_nonzero(ordered[1:] == ordered[:-1]) < _LEAST:
+            return nothing  # nearly all arms: nothing comes twice
         batch = np.repeat(np.arange(batches), [len(draws) for draws in self._draws])
         order = np.lexsort((batch, value))
         value, batch = value[order], batch[order]
-        equal = value[1:] == value[:-1]
-        tied = equal & (batch[1:] == batch[:-1])
-        atoms = np.unique(value[1:][tied])
-        if len(atoms) > _ATOMS and tied.sum() > _DISCRETE * len(value):
-            return Copies(0, batches, None)
-        shared = equal & ~tied & ~np.isin(value[1:], atoms)
-        if np.count_nonzero(shared) < _SHARED:
-            return Copies(0, batches, None)
-        pairs, counts = np.unique(
-            batch[:-1][shared] * batches + batch[1:][shared], return_counts=True
-        )
+        inside = (value > value[0]) & (value < value[-1])
+        sizes = np.bincount(batch[inside], minlength=batches)
+        shared = (value[1:] == value[:-1]) & inside[1:]
+        earlier, later = batch[:-1][shared], batch[1:][shared]
+        if (earlier == later).any():
+            return nothing
+        pairs, counts = np.unique(earlier * batches + later, return_counts=True)
         earlier, later = np.divmod(pairs, batches)
-        sizes = np.array([len(draws) for draws in self._draws])
-        comes = np.searchsorted(value, atoms, "right") - np.searchsorted(value, atoms, "left")
-        ties = np.count_nonzero(comes < _RARE * len(value))
-        chance = ties / (sizes * (sizes - 1) / 2).sum()  # that two draws are equal
-        a, b = sizes[earlier], sizes[later]
-        least = np.maximum(_SHARED * (1 + chance * a * b), _PART * np.minimum(a, b))
+        least = np.maximum(np.minimum(sizes[earlier], sizes[later]) / 2, _LEAST)
         copied = counts >= least
         if not copied.any():
-            return Copies(0, batches, None)
-        one, other = int(earlier[copied][0]), int(later[copied][0])
-        first = (self._tickets[one], self._tickets[other])
+            return nothing
+        first = (self._tickets[earlier[copied][0]], self._tickets[later[copied][0]])
         return Copies(len(np.unique(later[copied])), batches, first)
 
     # -- to and from a snapshot

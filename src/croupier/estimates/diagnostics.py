@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from croupier.data.batch_moments import FLAT
 from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
-from croupier.data.epochs import schedule_of
 from croupier.data.extremes import HEAVY, Tail
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import EMPTY
@@ -26,9 +25,6 @@ __all__ = ["CLEARLY", "MISALLOCATED", "agreement", "unnoticed", "warnings_of"]
 #: Below this p-value, the arms do not disagree by chance.
 CLEARLY = 1e-3
 
-#: Fewer draws than this say nothing against another arm.
-_SOME = 8
-
 #: One draw that makes up this part of the estimated variance is too much.
 _ONE_DRAW = 0.05
 
@@ -39,9 +35,6 @@ _Z = 1.645
 #: that spent this many times the price of its first draws.
 MISALLOCATED = 3.0
 _DECIDED = 100
-
-#: A bias of 0.3 standard errors costs 1 % of the coverage of a 95 % interval.
-_NOTICEABLE = 0.3
 
 
 def agreement(ledger: Ledger) -> tuple[Floats, int]:
@@ -158,8 +151,6 @@ def warnings_of(
         )
     elif plan.audit and pooled.shared:  # other policies are not meant to leave a worse arm
         warnings.extend(_misallocated(plan, ledger))
-    if plan.policy["name"] == "mc-ucb" and not pooled.shared and schedule_of(plan) is None:
-        warnings.extend(_followed(ledger, pooled))
     if not exact:
         warnings.extend(_heavy(plan, ledger, pooled, tails))
     return warnings, p
@@ -272,13 +263,13 @@ def _far_off(ledger: Ledger, side: Floats | None) -> list[int]:
     """Return the arms that are more than ten joint standard errors from the leader, on a side.
 
     With a few draws, that happens by chance: an arm is preferred because its draws are alike, and
-    among many arms some are. So an arm needs 8 draws, and Welch's t must be clear as well.
+    among many arms some are. So Welch's t must be clear as well.
     """
     leader = ledger.leader
     if _is_alone(leader, ledger):
         return []
     error = ledger.sample_variance / np.maximum(ledger.count, 1)[:, None]
-    known = (error > 0) & (error[leader] > 0) & (ledger.count >= _SOME)[:, None]
+    known = (error > 0) & (error[leader] > 0)
     both = np.where(known, error + error[leader], 1.0)
     apart = ledger.mean - ledger.mean[leader]
     apart = np.abs(apart) if side is None else apart * side
@@ -288,30 +279,6 @@ def _far_off(ledger: Ledger, side: Floats | None) -> list[int]:
     welch = 1 / np.where(known, spread, 1.0)
     far = (t > 10) & (len(ledger) * _two_sided(t, welch) < CLEARLY)
     return _where(np.asarray(far.any(axis=1)))
-
-
-def _followed(ledger: Ledger, pooled: Pooled) -> list[str]:
-    """Warn about the bias of strata whose counts follow their own deviations draw by draw.
-
-    The sum of the draws minus n_k mu_k has the mean 0, so the bias of the mean of a stratum is
-    -Cov(n_k, x_k)/n_k. With n_k ~ s_k this is -(1 - share_k) m3_k/(2 s2_k n_k), m3 = M3/n. The
-    cause: a skewed stratum that has not shown its tail yet gets few further draws.
-    """
-    s2, n = ledger.variance, np.maximum(ledger.count, 1)[:, None]
-    part = pooled.weights * np.sqrt(s2)
-    others = 1 - part / np.maximum(part.sum(axis=0), np.finfo(float).tiny)
-    skew = np.divide(ledger.moments[2] / n, s2, out=np.zeros_like(s2), where=s2 > 0)
-    bias = (pooled.weights * others * skew / (2 * n)).sum(axis=0)
-    error = np.sqrt(np.where(pooled.varies, pooled.variance, np.inf))
-    off = bias / error
-    worst = float(off[np.abs(off).argmax()])
-    if abs(worst) < _NOTICEABLE:
-        return []
-    return [
-        f"the strata are skewed, and the number of draws depends on the draws: the estimate may be "
-        f"about {abs(worst):.1f} standard errors too {'low' if worst > 0 else 'high'}; give "
-        "policy='mc-ucb', which deals in epochs, or policy='proportional'"
-    ]
 
 
 def _largest_part(plan: Plan, ledger: Ledger, pooled: Pooled, arm: int, tail: Tail) -> float:

@@ -24,7 +24,7 @@ __all__ = ["ExactEnds", "clopper_pearson", "never_varied", "range_of_target"]
 _ROUNDING: Final = 1e-9
 
 #: Replaces a mean of 0, so that its log is a number.
-_SMALLEST_MEAN: Final = 1e-300
+_TINY: Final = float(np.finfo(float).tiny)
 
 
 class ExactEnds(NamedTuple):
@@ -129,7 +129,7 @@ def _of_one_mean(plan: Plan, arms: _Arms, level: float) -> tuple[Floats, Floats]
         m = np.array((start + slope * above, 1 - start - slope * (1 - below)))
         y = np.array((arms.mean, 1 - arms.mean))
         with np.errstate(divide="ignore"):
-            won = n * (np.log(y) - np.log(np.maximum(m, _SMALLEST_MEAN)))  # -inf for a draw of 0
+            won = n * (np.log(y) - np.log(np.maximum(m, _TINY)))  # -inf for a draw of 0
         return np.asarray(won.sum(axis=1).ravel())
 
     guess = np.clip((arms.low + arms.reach * arms.mean.T - first).mean(axis=1) / span, 0.0, 1.0)

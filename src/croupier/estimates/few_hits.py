@@ -6,12 +6,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from croupier.data.central_moments import FEW
 from croupier.data.draws import Floats
 
 __all__ = ["FEW_HITS", "FewHits", "clopper_pearson_shares", "fay_feuer"]
 
-#: Below this many effective hits a weighted count is not about normal.
-FEW_HITS: Final = 50.0
+#: Below this many effective hits a weighted count is not about normal, as other means.
+FEW_HITS: Final = FEW
 
 
 def fay_feuer(

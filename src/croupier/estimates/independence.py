@@ -15,8 +15,7 @@ from croupier.data.repeats import Repeats
 __all__ = ["dependence_warnings", "spread_of_batches"]
 
 #: Batches with fewer draws than this, and arms with fewer such batches, say too little.
-_DRAWS: Final = 8
-_BATCHES: Final = 8
+_LEAST: Final = 8
 
 #: The variance between batches, over what the draws within them allow. Independent draws of every
 #: kind have about 1; that 8 batches come to 10 by chance is less likely than 1e-10.
@@ -66,16 +65,16 @@ def spread_of_batches(history: History) -> Floats:
     draws or more, and for one that never varied, except by rounding errors.
     """
     ratios = np.full(len(history.names), np.nan)
-    if len(history) < _BATCHES:
+    if len(history) < _LEAST:
         return ratios
     arm, n, x, m2 = history.first_component()
-    large = (n >= _DRAWS) & np.isfinite(x) & np.isfinite(m2)
+    large = (n >= _LEAST) & np.isfinite(x) & np.isfinite(m2)
     size = np.maximum(np.abs(x), np.sqrt(m2 / np.maximum(n, 1)))
     largest = float(size[large].max(initial=0.0))
     for k in np.unique(arm[large]).tolist():
         own = large & (arm == k)
         B = int(own.sum())
-        if B < _BATCHES:
+        if B < _LEAST:
             continue
         n_b, x_b = n[own].astype(float), x[own]
         centre = (n_b @ x_b) / n_b.sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,9 +16,6 @@ from croupier.policies.smooth import in_unit_box, known_variances
 from croupier.policies.smooth_surface import Surface
 
 __all__ = ["NeighbourWeights"]
-
-#: An unsure variance is taken this many standard deviations higher.
-_UNSURE: Final = 1.0
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ class NeighbourWeights:
         opened, logs, noise = known
         among, unsure = Surface.fit(self._at[opened], logs, noise).left_out()
         high = np.full(len(ledger), np.inf)
-        high[opened] = among + _UNSURE * unsure
+        high[opened] = among + unsure
         leader = ledger.leader
         if not np.isfinite(high[leader]):
             return mean(ledger)

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from croupier.data.central_moments import ROUNDING
 from croupier.data.draws import Floats
 from croupier.distributions.weights import log_mixture
 from croupier.importance.points import Points
@@ -21,10 +22,6 @@ _GAP: Final = 1e-3
 
 #: If p is 0 in places that no draw has shown, the mean may exceed 1 by 20/n, once in e^20 runs.
 _UNSEEN: Final = 20.0
-
-
-#: The logs of f differ by less than this if f is constant.
-_CONSTANT: Final = 1e-12
 
 
 def constant_warnings(points: Points) -> list[str]:
@@ -44,7 +41,7 @@ def constant_warnings(points: Points) -> list[str]:
     if len(sign) < 2 or not sign.all() or (sign != sign[0]).any():
         return []
     log_f = points.log_size[inside] - log_p
-    if np.ptp(log_f) > _CONSTANT * max(1.0, float(np.abs(log_p).max())):
+    if np.ptp(log_f) > ROUNDING * max(1.0, float(np.abs(log_p).max())):
         return []
     f = float(sign[0] * np.exp(np.median(log_f)))
     return [

@@ -227,25 +227,21 @@ class Family:
 
     # -- what they are used for
 
-    def arms(self, *, log: bool = False, side: bool = False) -> list[Arm]:
+    def arms(self, *, log: bool = False) -> list[Arm]:
         """Return the proposals as ordinary arms: their draws are f p/q_j.
 
         With `log` they return the logarithms, for ``cr.estimate(..., log=True)``; an integrand
-        that is negative somewhere is then an error. With `side` they show some of their points to
-        the policy `SideThompson`, which learns the variance of every arm from all points.
+        that is negative somewhere is then an error.
 
-        >>> from croupier.importance import SideThompson
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
         >>> import croupier as cr
-        >>> arms = family.arms(side=True)
-        >>> cr.estimate(arms, draws=10_000, policy=SideThompson(), rng=7).arms[
-        ...     "shift=1"
-        ... ].share > 0.9
+        >>> result = cr.estimate(family.arms(), draws=10_000, rng=7)
+        >>> result.arms["shift=1"].share > result.arms["shift=0"].share
         True
         """
         costs = self.costs or (None,) * len(self)
         return [
-            Arm(ProposalArm(self, j, log=log, side=side, cost=cost), name=name)
+            Arm(ProposalArm(self, j, log=log, cost=cost), name=name)
             for j, (name, cost) in enumerate(zip(self.names, costs, strict=True))
         ]
 
@@ -291,7 +287,6 @@ class Family:
         *,
         proposals: int = 4,
         spread: bool = True,
-        unbiased: bool = False,
         proportions: str = "learned",
         **settings: Unpack[Options],
     ) -> Result:
@@ -305,9 +300,6 @@ class Family:
             draws: Budget in draws; or `seconds`, or `cost`.
             proposals: How many are fitted, at most: one after each of the first rounds.
             spread: Fit the mean and the spread; if False, only the mean, with the spread 1.
-            unbiased: Weight each round by its own mixture. The estimate is then exactly unbiased
-                at a fixed number of draws, with a larger variance. Otherwise all draws are
-                weighted by the mixture of all, which has learned from them and has a small bias.
             proportions: "learned" or "equal".
             **settings: As in `estimate`.
 
@@ -316,14 +308,14 @@ class Family:
         >>> abs(result.value - 3.167e-5) < 4 * result.stderr, result.arms["tuned 1"].draws > 100
         (True, True)
         """
-        own = ("draws", "proposals", "spread", "unbiased", "proportions")
+        own = ("draws", "proposals", "spread", "proportions")
         known_settings("Family.tune", settings, (*own, *Options.__annotations__))
         if not spread and self._space is None:
             raise PlanError(
                 "spread=False is only for a tilted or simulated family, whose spread is 1: "
                 "give spread=True"
             )
-        options = MixtureOptions(proportions, proposals, spread, unbiased)
+        options = MixtureOptions(proportions, proposals, spread)
         return run_mixture(self, options, settings_of(draws, **settings))
 
 

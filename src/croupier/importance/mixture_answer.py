@@ -43,16 +43,12 @@ _RARE: Final = 0.5
 #: A normal that is fitted to fewer effective draws may be far off.
 FITTED_TO: Final = 30.0
 
-#: About this many draws are checked for mistakes in the family.
-_CHECKED: Final = 50_000
-
 
 class Seen(NamedTuple):
-    """All draws in ticket order; `own` is the proposal and `round` the round of each draw."""
+    """All draws in ticket order; `own` is the proposal of each draw."""
 
     points: Points
     own: Ints
-    round: Ints
 
 
 def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
@@ -60,16 +56,14 @@ def gathered(outcomes: Sequence[Outcome], index: Mapping[str, int]) -> Seen:
     extras = [extra_of(outcome) for outcome in outcomes]
     sizes = [outcome.size for outcome in outcomes]
     points = Points(*(np.concatenate([e[name] for e in extras]) for name in Points._fields))
-    own = np.repeat([index[outcome.arm] for outcome in outcomes], sizes)
-    return Seen(points, own, np.repeat([e["round"] for e in extras], sizes))
+    return Seen(points, np.repeat([index[outcome.arm] for outcome in outcomes], sizes))
 
 
 def joined(first: Seen, second: Seen) -> Seen:
     """Return the draws of both, one after the other."""
     pairs = zip(first.points, second.points, strict=True)
     points = Points(*(np.concatenate(pair) for pair in pairs))
-    own = np.concatenate((first.own, second.own))
-    return Seen(points, own, np.concatenate((first.round, second.round)))
+    return Seen(points, np.concatenate((first.own, second.own)))
 
 
 def fitted(statistic: Floats, weight: Floats, *, spread: bool = True) -> Normal | None:
@@ -106,7 +100,6 @@ class Weighing:
         settings = plan.settings
         self._names = plan.names
         self._normalised, self._spread = bool(settings["normalised"]), bool(settings["spread"])
-        self._own_rounds = settings["rounds"] == "own"
         self._fixed = len(plan.names) - int(settings["tune"])
         self._index = {name: k for k, name in enumerate(plan.names)}
         self._fresh: list[Outcome] = []
@@ -159,11 +152,6 @@ class Weighing:
         left = mixture_formulas.controls(
             mixed.y, mixed.H[:, counts > 0], mixture_formulas.folds_of(seen.own)
         )
-        if self._own_rounds:
-            own, exponent = mixture_formulas.by_round(
-                points.log_size, points.sign, log_q, seen.own, seen.round
-            )
-            return Weighed(mixed, left, own, exponent)
         return Weighed(mixed, left, mixture_formulas.answer(left), mixed.exponent)
 
     def _pooled(self, seen: Seen, weighed: Weighed) -> Pooled:
@@ -178,7 +166,7 @@ class Weighing:
             draws=t,
         )
         y = weighed.mixed.y
-        if self._own_rounds or not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
+        if not y.any() or (y < 0).any() or (y > 0).mean() > _RARE:
             return pooled
         return _with_few_hits(pooled, y, weighed.exponent)
 
@@ -220,11 +208,9 @@ class Weighing:
 
     def warnings(self, seen: Seen, weighed: Weighed, pooled: Pooled) -> list[str]:
         """Return the warnings about the answer, as far as its draws show them."""
-        names, some = self._names, slice(None, None, 1 + len(seen.own) // _CHECKED)
-        points = Points(*(part[some] for part in seen.points))
-        log_q = self._densities(points)
+        points, log_q = seen.points, self._densities(seen.points)
         found = density_warnings(
-            points.log_p, log_q, seen.own[some], names, normalised=self._normalised
+            points.log_p, log_q, seen.own, self._names, normalised=self._normalised
         )
         log_value = float(log_of(np.abs(pooled.mean), np.array([weighed.exponent]))[0])
         if math.isfinite(log_value) and abs(log_value) > LARGEST_LOG:

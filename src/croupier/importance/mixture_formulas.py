@@ -24,13 +24,11 @@ __all__ = [
     "Mixed",
     "answer",
     "apportioned",
-    "by_round",
     "controls",
     "first_counts",
     "folds_of",
     "mixed",
     "next_counts",
-    "own_counts",
     "proportions",
     "ratio",
     "round_size",
@@ -99,15 +97,15 @@ def exponent_of(log_y: Floats) -> int:
     return math.ceil(largest / math.log(2)) if math.isfinite(largest) else 0
 
 
-def folds_of(own: Ints, folds: int = _FOLDS) -> Ints:
+def folds_of(own: Ints) -> Ints:
     """Divide draws into folds, so that each fold has its share of every proposal.
 
-    >>> folds_of(np.array([0, 1, 0, 1, 1]), 2).tolist()
-    [0, 0, 1, 1, 0]
+    >>> folds_of(np.array([0, 1, 0, 1, 1])).tolist()
+    [0, 2, 1, 3, 4]
     """
     rank = np.empty(len(own), dtype=np.int64)
     rank[np.argsort(own, kind="stable")] = np.arange(len(own))
-    return rank % folds
+    return rank % _FOLDS
 
 
 def controls(y: Floats, H: Floats, folds: Ints) -> Floats:
@@ -201,12 +199,11 @@ def first_counts(J: int, draws: int | None) -> Ints:
     return apportioned(np.ones(J), draws)
 
 
-def round_size(t: int, draws: int | None, growth: float = 1.0) -> int:
+def round_size(t: int, draws: int | None) -> int:
     """Return the draws of the next round: as many as before, or all if few would remain."""
-    b = max(1, int(growth * t))
     if draws is None:
-        return b
-    return draws - t if t + b > 0.75 * draws else b
+        return max(t, 1)
+    return draws - t if 2 * t > 0.75 * draws else max(t, 1)
 
 
 def next_counts(a: Floats, counts: Floats, size: int) -> Ints:
@@ -216,13 +213,6 @@ def next_counts(a: Floats, counts: Floats, size: int) -> Ints:
     target *= T / target.sum()
     missing = np.maximum(target - counts, 0.0)
     return apportioned(missing if missing.sum() > 0 else a, size)
-
-
-def own_counts(a: Floats, size: int) -> Ints:
-    """Return the draws of a round that has its own mixture: at least one of every proposal."""
-    if size <= len(a):
-        return np.ones(len(a), np.int64)
-    return np.asarray(1 + next_counts(a, np.zeros(len(a)), size - len(a)))
 
 
 def apportioned(weights: Floats, size: int) -> Ints:
@@ -237,73 +227,3 @@ def apportioned(weights: Floats, size: int) -> Ints:
     most = np.argsort(-(exact - whole), kind="stable")[:left]
     whole[most] += 1
     return np.asarray(whole)
-
-
-# -- each round under its own mixture
-
-
-def by_round(
-    log_size: Floats, sign: Floats, log_q: Floats, own: Ints, rounds: Ints
-) -> tuple[Answer, int]:
-    """Return the mean of the rounds, each under its own mixture, and the exponent of its unit.
-
-    A round was planned from earlier rounds only. Given these, the mean of y = f p/q_r over round r
-    is unbiased, where q_r is the mixture of round r. The controls are unbiased too, with
-    coefficients from earlier rounds. In the first round each fold has the same number of draws of
-    every proposal, so the coefficients have the same distribution for all folds. The weight of a
-    round is the square of its draws. It is fixed before anything is drawn, so it adds no bias, and
-    later rounds, which know more, count more.
-    """
-    parts = []
-    for r in np.unique(rounds):
-        now, before = rounds == r, rounds < r
-        counts = np.bincount(own[now], minlength=log_q.shape[1]).astype(float)
-        parts.append((now, before, counts, log_mixture(log_q, counts / counts.sum())))
-    log_y = [
-        np.where(sign[now] == 0, -np.inf, log_size[now] - log_q_r[now])
-        for now, _, _, log_q_r in parts
-    ]
-    exponent = max(exponent_of(part) for part in log_y)
-    shift = exponent * math.log(2)
-    answers, weights = [], []
-    for (now, before, counts, log_q_r), part in zip(parts, log_y, strict=True):
-        y, n = sign[now] * np.exp(part - shift), int(now.sum())
-        drawn = counts > 0
-        G = ratio(log_q[now][:, drawn], log_q_r[now, None]) - 1
-        if before.any():
-            all_counts = np.bincount(own[before], minlength=log_q.shape[1]).astype(float)
-            weight = ratio(log_q_r[before], log_mixture(log_q[before], all_counts / before.sum()))
-            log_old = np.where(sign[before] == 0, -np.inf, log_size[before] - log_q_r[before])
-            y_old = sign[before] * np.exp(np.minimum(log_old - shift, _LARGEST_LOG))
-            G_old = ratio(log_q[before][:, drawn], log_q_r[before, None]) - 1
-            u = y - G @ _coefficients(G_old, y_old, weight)
-        else:
-            folds = folds_of(own[now], max(int(counts[drawn].min()), 1))
-            u = np.empty(n)
-            for fold in range(int(folds.max()) + 1):
-                others = folds != fold
-                beta = np.zeros(G.shape[1])
-                if others.any():
-                    beta = _coefficients(G[others], y[others], np.ones(int(others.sum())))
-                u[~others] = y[~others] - G[~others] @ beta
-        answers.append(answer(u))
-        weights.append(float(n) ** 2)
-    w = np.array(weights) / sum(weights)
-    mean = float(w @ [each.mean for each in answers])
-    a = np.square(w * [0.0 if math.isnan(each.stderr) else each.stderr for each in answers])
-    q = float(a.sum())
-    spread = float((np.square(a) / [each.df for each in answers]).sum())
-    return Answer(mean, math.sqrt(q), q * q / spread if spread > 0 else 1.0), exponent
-
-
-def _coefficients(G: Floats, y: Floats, weight: Floats) -> Floats:
-    """Return the weighted ridge regression of y on G: (C + lambda I)^-1 z, scaled as above."""
-    w = weight / weight.sum()
-    D = G - w @ G
-    scale = np.sqrt(w @ np.square(G))
-    scale = np.where((scale >= _CONSTANT) & np.isfinite(scale), scale, np.inf)
-    D = D / scale
-    C, z = (D * w[:, None]).T @ D, (D * w[:, None]).T @ (y - w @ y)
-    values, vectors = np.linalg.eigh(C)
-    beta = vectors @ (vectors.T @ z / (values + _RIDGE / len(y)))
-    return np.asarray(beta / scale)

@@ -22,7 +22,7 @@ def _example() -> Example:
     """Return a run of 20 proposals in equal proportions: every round has 20 tickets."""
     family = Family.tilted(_call, np.linspace(-1, 3, 20))
     settings = {
-        "proportions": "equal", "tune": 0, "spread": True, "rounds": "pooled", "normalised": True,
+        "proportions": "equal", "tune": 0, "spread": True, "normalised": True,
     }  # fmt: skip
     named = enumerate(family.names)
     arms = tuple([Arm(Proposed(family, k, name, None), name=name) for k, name in named])

@@ -33,14 +33,12 @@ class MixtureOptions:
     """How a mixture is dealt: see `Family.estimate` and `Family.tune`.
 
     `tune` is the number of normal proposals that are fitted during the run. `spread` says whether
-    their covariance is fitted too. `unbiased` says whether each round is weighted by its own
-    mixture.
+    their covariance is fitted too.
     """
 
     proportions: str | Mapping[str, float] | Sequence[float] = "learned"
     tune: int = 0
     spread: bool = True
-    unbiased: bool = False
 
 
 def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) -> Result:
@@ -58,7 +56,6 @@ def run_mixture(family: Family, options: MixtureOptions, settings: RunSettings) 
             "proportions": shares,
             "tune": len(learned),
             "spread": bool(options.spread),
-            "rounds": "own" if options.unbiased else "pooled",
             "normalised": family.normalised,
         },
         policy={"name": MIXED},

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from croupier.data.draws import Floats, Outcome
-from croupier.data.plan import Plan
+from croupier.data.plan import ROUND, Plan
 from croupier.data.scale import Scale
 from croupier.estimates.estimate import Estimate
 from croupier.estimates.intervals import Interval
@@ -28,27 +28,23 @@ from croupier.tables.rounds import Answer, Piece, Rounds, extra_of, pieces
 
 __all__ = ["Mixture"]
 
-#: If a tolerance may stop the run, a round grows it by at most 25 %, once it has 1000 draws.
-_STEP: Final = 0.25
+#: If a tolerance may stop the run, a round grows it by at most 25 %, once it has so many draws.
 _ENOUGH: Final = 1_000
-
-#: A fit waits for enough effective draws, for a quarter of the budget, or for so many draws.
-_WAITED: Final = 50_000
 
 
 class Mixture(Rounds):
     """Deals a budget to the proposals of a family and weights all draws by their mixture.
 
     The plan's settings are ``{"proportions": "learned", "equal" or shares, "tune": the number of
-    proposals to fit, "spread": whether their spread is fitted, "rounds": "pooled" or "own",
-    "normalised": whether p is normalised}``. Each round doubles the draws. If the `aim` has a
+    proposals to fit, "spread": whether their spread is fitted, "normalised": whether p is
+    normalised}``. Each round doubles the draws. If the `aim` has a
     tolerance, the rounds are smaller.
     """
 
     def __init__(self, plan: Plan, interval: Interval | None = None) -> None:
         super().__init__(plan, interval)
         settings = plan.settings
-        self._shares, self._own_rounds = settings["proportions"], settings["rounds"] == "own"
+        self._shares = settings["proportions"]
         self._tune = int(settings["tune"])
         self._fixed = len(plan.names) - self._tune
         self._weighing = Weighing(plan)
@@ -60,8 +56,8 @@ class Mixture(Rounds):
         return tuple(self._weighing.tuned)
 
     def state_of(self, piece: Piece) -> dict[str, Any]:
-        """Return the plan of the round, and the normal of a fitted proposal."""
-        state: dict[str, Any] = {"round": self.round, "planned": tuple(self._planned.tolist())}
+        """Return the counts of the round, and the normal of a fitted proposal."""
+        state: dict[str, Any] = {"planned": tuple(self._planned.tolist())}
         k = self.books.index[piece.arm] - self._fixed
         if k >= 0:
             normal = self._weighing.tuned[k]
@@ -88,13 +84,11 @@ class Mixture(Rounds):
             self._weighing.fit()
         known = J + len(self._weighing.tuned)
         a = self._proportions(known)
-        if self._own_rounds:  # each round must cover the whole target alone
-            return self._pieces(mixture_formulas.own_counts(a, size))
         return self._pieces(mixture_formulas.next_counts(a, ledger.count[:known], size))
 
     def _may_fit(self, t: int, n: int | None) -> bool:
         """Tell whether enough draws are known for a fit, or whether waiting has cost enough."""
-        return self._weighing.known() >= FITTED_TO or t >= (_WAITED if n is None else n / 4)
+        return self._weighing.known() >= FITTED_TO or (n is not None and t >= n / 4)
 
     def _pieces(self, planned: Ints) -> list[Piece]:
         self._planned = planned
@@ -107,10 +101,7 @@ class Mixture(Rounds):
     def _size(self, t: int, n: int | None) -> int:
         if not self.aim.given or t < _ENOUGH:
             return mixture_formulas.round_size(t, n)
-        step = _STEP
-        if not self._own_rounds:  # a short round alone says little about the whole target
-            step = min(step, self.aim.growth(self.estimate(self.seen())))
-        b = max(1, int(step * t))
+        b = max(1, int(min(ROUND, self.aim.growth(self.estimate(self.seen()))) * t))
         return b if n is None or n - t >= 1.5 * b else n - t
 
     def _proportions(self, known: int) -> Floats:

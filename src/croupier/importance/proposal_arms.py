@@ -11,7 +11,6 @@ import numpy as np
 from croupier.data.draws import Draws
 from croupier.errors import ArmError
 from croupier.importance.points import Normal
-from croupier.importance.side_observations import SHOWN
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
@@ -25,11 +24,7 @@ LARGEST_LOG: Final = 690.0
 
 @dataclass(frozen=True)
 class ProposalArm:
-    """The arm of a proposal: its draws are f p/q, or their logarithms.
-
-    With `side` it shows some of its points to the policy `SideThompson`. `cost` is the cost of a
-    draw.
-    """
+    """The arm of a proposal: its draws are f p/q, or their logarithms; a draw costs `cost`."""
 
     #: What one proposal of a family does not reach, the others may not reach either.
     shares_blind_spots: ClassVar[bool] = True
@@ -37,29 +32,18 @@ class ProposalArm:
     family: Family
     proposal: int
     log: bool
-    side: bool
     cost: float | None
 
     def __call__(self, rng: np.random.Generator, size: int) -> Draws:
-        """Return `size` draws, with some of their points if a policy wants to see them."""
+        """Return `size` draws."""
         points = self.family.points(rng, size, self.proposal)
         if not self.log:
-            values = points.values(self.proposal)
-        else:
-            name = self.family.names[self.proposal]
-            if (points.sign < 0).any():
-                message = (
-                    "the integrand is negative somewhere, so it has no log: use arms(log=False)"
-                )
-                raise ArmError(message, arm=name, value=-1)
-            values = points.log_size - points.log_q[:, self.proposal]
-        extra = None
-        if self.side:
-            few = slice(None, None, -(-size // SHOWN))
-            extra = points.log_size[few], points.sign[few], points.log_q[few]
-        if self.log:
-            return Draws(log_values=values, costs=self.cost, extra=extra)
-        return Draws(values, self.cost, extra)
+            return Draws(points.values(self.proposal), self.cost)
+        if (points.sign < 0).any():
+            message = "the integrand is negative somewhere, so it has no log: use arms(log=False)"
+            raise ArmError(message, arm=self.family.names[self.proposal], value=-1)
+        log_values = points.log_size - points.log_q[:, self.proposal]
+        return Draws(log_values=log_values, costs=self.cost)
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from croupier.data.extremes import HEAVY
 from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.integration.changes import Change, Identity, NormalMixture, Rotated
-from croupier.integration.directions import POINTS_EACH, fit_turned
+from croupier.integration.directions import fit_turned
 from croupier.integration.fits import fit_normal_mixture, fit_separable, tempered
 from croupier.integration.pool import Pool, point_variances
 from croupier.integration.runner import Runner
-from croupier.integration.standing import Standing
+from croupier.integration.standing import TRUSTED, Standing
 
 __all__ = ["FITTED", "PLAIN", "Challengers"]
 
@@ -24,13 +24,6 @@ __all__ = ["FITTED", "PLAIN", "Challengers"]
 PLAIN: Final = ("identity", "principal")
 _TURN: Final = "turned"
 FITTED: Final = ("separable", "normal", _TURN)
-
-#: A family is fitted again when the pool is this many times as large: fits to nearly the same
-#: points are nearly the same.
-_GROWN: Final = 3
-
-#: A family is given up after so many failures: its points would be lost.
-_FAILURES: Final = 2
 
 #: A fit rests on so many effective points, or f is tempered. With 30, fits lose one of two unequal
 #: peaks more often (peaks in 2 to 8 dimensions); 60 to 240 are alike.
@@ -50,7 +43,6 @@ class Challengers:
         self.pool = Pool(self._dimension)
         self._fitted: dict[str, int] = {}
         self.families: tuple[str, ...] = tuple(family for family in FITTED if family in plan.names)
-        self._failures = dict.fromkeys(self.families, 0)
         self._refused: dict[str, tuple[int, int]] = {}  # the pool and the leader, then
 
     def plain(self, family: str) -> Change:
@@ -61,13 +53,15 @@ class Challengers:
         return Identity()
 
     def due(self) -> list[str]:
-        """Return the families that may challenge now, the one that waited longest first."""
+        """Return the families that may challenge now, the one that waited longest first.
+
+        A family is fitted again when the pool has doubled: fits to the same points are the same.
+        """
         ready = [
             family
             for family in self.families
-            if self._failures[family] < _FAILURES
-            and self.pool.size >= _GROWN * self._fitted.get(family, 0)
-            and (family != _TURN or self.pool.size >= POINTS_EACH * self._dimension)
+            if self.pool.size >= 2 * self._fitted.get(family, 0)
+            and (family != _TURN or self.pool.size >= TRUSTED * self._dimension)
         ]
         return sorted(ready, key=lambda family: self._fitted.get(family, 0))
 
@@ -75,10 +69,6 @@ class Challengers:
         """Tell whether the first stages of all challengers cost at most half of the leader's n."""
         spent = sum(runner.first for runner in runners if runner.family in self.families)
         return 2 * (spent + size) <= leader
-
-    def judged(self, family: str, stays: bool) -> None:
-        """Note whether the last challenger of a family stayed in the race."""
-        self._failures[family] = 0 if stays else self._failures[family] + 1
 
     def challenge(
         self, family: str, standing: Standing, runners: Sequence[Runner]

@@ -11,17 +11,10 @@ from croupier.data.draws import Floats
 from croupier.distributions.weights import effective_size
 from croupier.integration.changes import Rotated
 
-__all__ = ["LEAST_DIMENSION", "POINTS_EACH", "fit_turned"]
+__all__ = ["fit_turned"]
 
-#: In fewer dimensions nothing is gained: the first coordinates of a net are good ones.
-LEAST_DIMENSION: Final = 3
-
-#: A fit needs so many points for each dimension.
-POINTS_EACH: Final = 50
-
-#: A turn is tried if functions of one coordinate explain at most this share of the variance, and
-#: if after the turn they leave at most this share of what they left before.
-_EXPLAINED: Final = 0.75
+#: A turn is tried if functions of one coordinate leave at most this share of the variance that they
+#: left before.
 _LEFT: Final = 0.6
 
 #: The values of a coordinate are put into so many bins.
@@ -64,7 +57,7 @@ def fit_turned(z: Floats, values: Floats, jac: Floats) -> Rotated | None:
     rotation = np.ascontiguousarray((vectors * signs)[:, ::-1])
     f = values / jac[:, None]
     before = _explained(z, f, jac)
-    if not before <= _EXPLAINED or not 1 - _explained(z @ rotation, f, jac) <= _LEFT * (1 - before):
+    if not 1 - _explained(z @ rotation, f, jac) < _LEFT * (1 - before):
         return None
     return Rotated(rotation)
 

@@ -14,7 +14,7 @@ from croupier.errors import PlanError
 from croupier.functions.failures import Bounded, known_range, named_ends
 from croupier.functions.function import Function
 from croupier.functions.programs import Program
-from croupier.integration.directions import LEAST_DIMENSION
+from croupier.integration.challengers import FITTED, PLAIN
 from croupier.integration.net_arm import NetArm
 from croupier.integration.race import Race
 from croupier.integration.runner import NETS_EACH
@@ -100,11 +100,8 @@ def integrate(
         found = integrand_of(f, domain, places=_PLACES, retries=seed_of("retries", retries))
         integrand = Bounded(found, known)
         names = named_ends(names, int(np.prod(found.shape, dtype=int)))
-    families = ["identity", "separable", "normal"]
-    if domain.rotation is not None:
-        families.insert(1, "principal")
-    if domain.dimension >= LEAST_DIMENSION:
-        families.append("turned")
+    plain = PLAIN if domain.rotation is not None else PLAIN[:1]
+    families = (*plain, *(FITTED if domain.dimension > 1 else FITTED[:2]))  # one axis cannot turn
     arms = [Arm(NetArm(integrand, domain, name), name) for name in families]
     executors = settings.executors(arms)
     rotation = None if domain.rotation is None else domain.rotation.tolist()

@@ -25,6 +25,7 @@ from croupier.estimates.intervals import Interval, StudentNets
 from croupier.functions.function import INTEGRAND, Function
 from croupier.integration.challengers import PLAIN, Challengers
 from croupier.integration.net_arm import NetArm, Segment
+from croupier.integration.net_errors import block_size
 from croupier.integration.pool import hidden
 from croupier.integration.race_result import (
     nothing_known,
@@ -52,19 +53,11 @@ FIRST_POINTS: Final = 16
 FEW_AXES: Final = 2
 LEAST_PLAIN_POINTS: Final = 64
 
-#: If the budget does not buy a doubling, a smaller stage must be at least this share of a net.
-_SMALLEST_STAGE: Final = 1 / 8
-
 #: The largest number of evaluations in one batch; a batch is one call of the integrand.
 LARGEST: Final = 8192
 
 #: Parts of a net are not divided among workers below this size.
 _LEAST_PART: Final = 256
-
-#: Nets of so many points are doubled one by one. Smaller ones are if the variance that is wanted
-#: is at least the predicted one of the doubled nets divided by this: each batch takes time.
-_ALONE: Final = 128
-_NEAR: Final = 2.0
 
 
 class Stage(NamedTuple):
@@ -130,7 +123,7 @@ class Race(Rounds):
         for runner in (next_runner(standing, self._needed(), rng), leader):
             yield _doubled(runner, alone=_may_end(runner, self._needed()))
         more = min(power_below(min(each, leader.n)), leader.n & -leader.n)
-        if more >= max(_SMALLEST_STAGE * leader.n, 1):
+        if more >= block_size(2 * leader.n):
             yield Stage(leader, leader.n, leader.n + more)
 
     def _needed(self) -> float:
@@ -247,9 +240,7 @@ class Race(Rounds):
         runner.complete(stop)
         if start == 0 and runner.family in self._challengers.families:
             assert self._standing is not None
-            stays = kept(runner, self._standing)
-            runner.closed = not stays
-            self._challengers.judged(runner.family, stays)
+            runner.closed = not kept(runner, self._standing)
         self._look()
 
     def _look(self) -> None:
@@ -296,9 +287,8 @@ def _doubled(runner: Runner, *, alone: bool = False) -> Stage:
 
 
 def _may_end(runner: Runner, ratio: float) -> bool:
-    """Tell whether a look after each net is worth it while the nets of a runner are doubled."""
-    falls = 2 ** float(runner.error.rate.min())
-    return runner.n >= _ALONE or ratio**2 <= _NEAR * falls
+    """Tell whether the doubled nets may end the run: then it looks after each of them."""
+    return ratio**2 <= 2 ** float(runner.error.rate.min())
 
 
 def divided(start: int, stop: int, batches: int) -> list[tuple[int, int, int, int]]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from croupier.data.central_moments import ROUNDING
 from croupier.data.draws import Floats, Outcome
 from croupier.data.extremes import Tail
 from croupier.integration.changes import Change
@@ -29,13 +30,6 @@ __all__ = ["NETS_EACH", "Model", "Runner"]
 
 #: R: the number of independent nets of a runner.
 NETS_EACH: Final = 4
-
-#: The error of a constant is known after so many points. If it is 0, the error is never known: a
-#: constant says how large f is, zero says nothing.
-ALIKE: Final = 2**10
-
-#: Values that differ by less are alike: this is rounding.
-_ROUNDING: Final = 1e-14
 
 
 class Model(NamedTuple):
@@ -175,14 +169,13 @@ class Runner:
     def constant(self) -> NDArray[np.bool_]:
         """Whether all values of a component are alike."""
         low, high = self.ends
-        alike = high - low <= _ROUNDING * np.abs(self.ends).max(axis=0)
+        alike = high - low <= ROUNDING * np.abs(self.ends).max(axis=0)
         return np.asarray(alike)
 
     @property
     def varies(self) -> NDArray[np.bool_]:
-        """Whether the error of a component is known; see `ALIKE`. It never is if all are 0."""
-        enough = np.where(self.constant, ALIKE, 0)
-        return np.asarray((self.error.variance > 0) & (self.points >= enough))
+        """Whether the error of a component is known: a constant of 0 says nothing about f."""
+        return np.asarray(self.error.variance > 0)
 
     def incomplete(self) -> Floats:
         """Return the means of the nets that have the most points, if no stage is complete."""

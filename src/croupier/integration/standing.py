@@ -16,14 +16,12 @@ __all__ = ["TRUSTED", "Standing", "kept", "late_runner", "next_runner", "standin
 #: A runner with fewer effective points may have missed the mass of the integrand.
 TRUSTED: Final = 30.0
 
-#: No play is planned for an error below this share of the leader's.
+#: No play is planned for an error below this share of the leader's: without a tolerance, the error
+#: that is wanted is 0, and no model reaches it.
 _FARTHEST: Final = 8.0
 
 #: A family without a fit gets at least half of this part of the leader's points.
 _LATE: Final = 16
-
-#: A challenger is kept if its variance is smaller by this factor at the same number of points.
-_BETTER: Final = 1.3
 
 
 class Standing(NamedTuple):
@@ -140,15 +138,15 @@ def late_runner(standing: Standing, plain: Sequence[str]) -> Runner | None:
 
 
 def kept(challenger: Runner, before: Standing) -> bool:
-    """Tell whether a challenger stays: its variance is 1.3 times better at the same n.
+    """Tell whether a challenger stays: its variance is smaller at the same n.
 
     If no runner can be trusted yet, the one that sees more of the integrand stays.
     """
     leader = before.leader
     if not before.trusted:
         mine, theirs = challenger.effective, leader.effective
-        return mine / challenger.points > _BETTER * theirs / max(leader.points, 1)
+        return mine / challenger.points > theirs / max(leader.points, 1)
     weights = _weights(before.runners)
     theirs = before.models[before.runners.index(leader)].at(challenger.n)
     mine = float((weights * challenger.error.variance).max())
-    return challenger.effective >= TRUSTED and _BETTER * mine <= theirs
+    return challenger.effective >= TRUSTED and mine <= theirs

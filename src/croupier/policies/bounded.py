@@ -57,16 +57,15 @@ class Lessons:
         n_b = extra.get("count", 0)
         if not n_b:  # a remainder is averaged, but teaches nothing
             return self
-        more = self.copy()
-        more.add(arm, n_b, extra["mean"], extra["m2"])
-        if "wins" in extra:
-            more.wins[arm] += extra["wins"]
-        return more
-
-    def copy(self) -> Lessons:
-        """Return the same lessons, to add to."""
         pulls, mean, m2, wins = (x.copy() for x in (self.pulls, self.mean, self.m2, self.wins))
-        return Lessons(self.payoff, pulls, mean, m2, wins, self.total, self.unseen)
+        n_a = pulls.item(arm)
+        apart = extra["mean"] - mean.item(arm)
+        pulls[arm] = n = n_a + n_b
+        mean[arm] += apart * n_b / n
+        m2[arm] += extra["m2"] + apart * apart * n_a * n_b / n
+        wins[arm] += extra.get("wins", 0)
+        unseen = self.unseen - (n_a == 0)
+        return Lessons(self.payoff, pulls, mean, m2, wins, self.total + n_b, unseen)
 
     def at(self, total: float) -> Lessons:
         """Return the same lessons at another time."""
@@ -81,17 +80,6 @@ class Lessons:
         more = self.at(self.total)
         more.payoff = replace(payoff, factor=payoff.factor * (price / price.max()), alike=False)
         return more
-
-    def add(self, arm: int, n_b: int, mean: float, m2: float) -> None:
-        """Add the number, the mean and the M2 of some losses, in place."""
-        n_a, before = self.pulls.item(arm), self.mean.item(arm)
-        apart = mean - before
-        self.pulls[arm] = n = n_a + n_b
-        self.mean[arm] = before + apart * n_b / n
-        self.m2[arm] = self.m2.item(arm) + (m2 + apart * apart * n_a * n_b / n)
-        self.total += n_b
-        if n_a == 0:
-            self.unseen -= 1
 
 
 @dataclass(frozen=True, kw_only=True)

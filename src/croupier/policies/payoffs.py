@@ -34,9 +34,6 @@ _GROUP: Final = {"second-moment": 1, "variance": 2, "cost-variance": 2, "cost-va
 #: Ranges of logs that lie farther apart cannot be compared: squared, the smaller one would be 0.
 _FARTHEST: Final = 300.0
 
-#: What is smaller than this part of the largest draw has a loss of 0.
-_NOTHING: Final = 1e-150
-
 
 def pair_payoff(values: ArrayLike, costs: ArrayLike = 1.0) -> Floats:
     """Return -(D1 + D2)(X1 - X2)^2/4 of every two draws; its mean is -delta V.
@@ -209,7 +206,6 @@ class Payoff:
         if self.top is not None:
             with np.errstate(under="ignore", over="ignore"):
                 values = np.exp(given - self.top)
-                values = np.where(values < _NOTHING, 0.0, values)
         low, width = float(self.low[arm]), float(self.width[arm])
         if self.kind == "second-moment":
             part = (values - low) / width

@@ -9,7 +9,6 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from croupier.checks import fraction_of, positive
 from croupier.data.draws import Floats
 from croupier.data.epochs import schedule_of
 from croupier.data.ledger import Ledger
@@ -31,7 +30,6 @@ __all__ = [
     "Proportional",
     "deviation_bound",
     "most_behind",
-    "published_bound",
     "shares_of_at_least",
     "shrunk_deviation",
     "unseen_deviation",
@@ -40,9 +38,7 @@ __all__ = [
 #: A batch takes a stratum at most this share beyond what it should have had by now.
 _AHEAD: Final = 0.125
 
-#: Each epoch has as many draws as all epochs before it, and at least two of every stratum. With
-#: two draws, an epoch has a variance of its own.
-_GROWTH: Final = 2.0
+#: An epoch has at least two draws of every stratum: then it has a variance of its own.
 _LEAST_DRAWS: Final = 2.0
 
 _TINY: Final = float(np.finfo(float).tiny)
@@ -62,14 +58,6 @@ def unseen_deviation(size: float, count: Floats) -> Floats:
     Laplace's rule of succession: what has not happened in n draws has the chance 1/(n + 2).
     """
     return np.asarray(size / np.sqrt(count + 2))
-
-
-def published_bound(deviation: Floats, count: Floats, bound: float, delta: float) -> Floats:
-    """Return s + 2 b sqrt(log(2/delta)/T), for draws in a range of width b.
-
-    Carpentier and Munos 2011, for bounded draws; delta should fall like a power of all draws.
-    """
-    return np.asarray(deviation + 2 * bound * np.sqrt(math.log(2 / delta) / count))
 
 
 def shrunk_deviation(variance: Floats, error: Floats) -> tuple[Floats, Floats]:
@@ -169,38 +157,18 @@ class MCUCB(LedgerOnly):
 
     Carpentier and Munos (Finite time analysis of stratified sampling for Monte Carlo, NIPS 2011):
     plays the largest (w_k/T_k) s+_k, s+_k an upper confidence bound on the standard deviation;
-    with costs, over the root of the cost per draw. By default the bound rests on the effective
+    with costs, over the root of the cost per draw. The bound rests on the effective
     degrees of freedom, needs no range, and allows for an event that a stratum has not shown yet.
     Strata are dealt in epochs: within an epoch, the counts follow the draws before it only, so
     that no mean is biased (see `croupier.data.epochs`).
-    With `bound`, a range that the draws are known to keep to, it is the published one, at `delta`,
-    and every draw decides about the next one.
-
-    >>> MCUCB(bound=1.0)
-    MCUCB(bound=1.0, delta=0.01)
     """
 
     name: ClassVar[str] = "mc-ucb"
-    bound: float | None = None
-    delta: float = 0.01
-
-    def __post_init__(self) -> None:
-        fraction_of("delta", self.delta)
-        if self.bound is not None:
-            positive("bound", self.bound)
+    #: An epoch ends at this many times the draws of the one before.
+    epochs: ClassVar[float] = 2.0
 
     def start(self, plan: Plan) -> _State:
-        if plan.log and self.bound is not None:
-            raise PlanError(
-                "bound is a range in the unit of the draws, and logs have no such unit: "
-                "leave it out (MCUCB() needs none)"
-            )
         return _start(plan)
-
-    @property
-    def epochs(self) -> float | None:
-        """An epoch ends at this many times the draws of the one before; None without epochs."""
-        return _GROWTH if self.bound is None else None
 
     def prepare(self, state: _State, ledger: Ledger, pending: Floats) -> _State:
         """Plan the next epoch, if the last one is decided."""
@@ -245,10 +213,6 @@ class MCUCB(LedgerOnly):
         s = np.sqrt(variance)
         if not s.any():
             return unseen_deviation(1.0, ledger.count)  # nothing to compare with: by weight alone
-        if self.bound is not None:
-            counts = objective > 0
-            width = np.ldexp(self.bound, -ledger.exponent[counts]) * np.sqrt(objective[counts])
-            return published_bound(s, ledger.count, math.hypot(*width), self.delta)
         # Components of one draw err together: their standard errors add up.
         error = (part * np.sqrt(2 / ledger.df)).sum(axis=1) / np.maximum(variance, _TINY)
         if schedule_of(plan) is not None:

@@ -54,7 +54,7 @@ def stratify(
             Carpentier and Munos 2012. Without a clear gain there is one stratum.
         pilot: The most draws of the pilot, 16 % of `draws` by default. Fewer are used if there is
             little to gain. The result does not count them.
-        policy: "mc-ucb" (Carpentier and Munos 2011), `policies.MCUCB` with parameters, "uniform",
+        policy: "mc-ucb" (Carpentier and Munos 2011), "proportional", "uniform",
             or your own policy. The other policies look for one best arm, which strata do not have.
             By default "mc-ucb"; with ``splits="adaptive"`` the shares that the pilot found best,
             `policies.Proportional`.

@@ -7,7 +7,6 @@ from croupier.simulator.players import PLAYED as PLAYED
 from croupier.simulator.problems import Costs as Costs
 from croupier.simulator.problems import Problem as Problem
 from croupier.simulator.problems import compiled_arms as compiled_arms
-from croupier.simulator.problems import gamma_costs as gamma_costs
 from croupier.simulator.problems import lognormal as lognormal
 from croupier.simulator.problems import lognormal_costs as lognormal_costs
 from croupier.simulator.problems import normal as normal

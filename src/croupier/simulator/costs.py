@@ -12,7 +12,7 @@ from croupier.data.draws import Floats
 from croupier.errors import PlanError
 from croupier.simulator import kinds
 
-__all__ = ["Costs", "above_zero", "costs_of", "gamma_costs", "lognormal_costs", "numbers"]
+__all__ = ["Costs", "above_zero", "costs_of", "lognormal_costs", "numbers"]
 
 
 class Costs(NamedTuple):
@@ -46,15 +46,6 @@ def lognormal_costs(means: ArrayLike, spread: float) -> Costs:
     logs = np.log(mean) - spread * spread / 2
     return Costs(
         kinds.COSTS_LOGNORMAL, np.column_stack((logs, np.full(len(mean), float(spread)))), mean
-    )
-
-
-def gamma_costs(means: ArrayLike, shape: float) -> Costs:
-    """Return random costs, gamma distributed: `shape` 1 is exponential, more is less random."""
-    mean = above_zero("means", means)
-    positive("shape", shape)
-    return Costs(
-        kinds.COSTS_GAMMA, np.column_stack((np.full(len(mean), float(shape)), mean / shape)), mean
     )
 
 

@@ -11,7 +11,6 @@ file needs no compiler.
 | MOSS | horizon (0: anytime), arms |
 | SUBGAUSSIAN | sigma, alpha |
 | EVEN | none: the smallest count, which draws in turn |
-| TIGHTEST | how many indices, then kind and three parameters of each |
 
 | distribution of the values | its parameters |
 |---|---|
@@ -26,7 +25,6 @@ file needs no compiler.
 |---|---|
 | COSTS_CONSTANT | the cost |
 | COSTS_LOGNORMAL | mean and deviation of the logarithm |
-| COSTS_GAMMA | shape, scale |
 | COSTS_RECORDED | none: beside the recorded value |
 """
 
@@ -35,13 +33,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-UCB1, UCB_V, KL_UCB, MOSS, SUBGAUSSIAN, EVEN, TIGHTEST = range(7)
+UCB1, UCB_V, KL_UCB, MOSS, SUBGAUSSIAN, EVEN = range(6)
 
 # Payoffs: see `croupier.policies.payoffs`.
 SECOND_MOMENT, VARIANCE, COST_VARIANCE, COST_VARIANCE_TRIPLES = range(4)
 
 USERS_OWN, TWO_VALUES, NORMAL, TRUNCATED, UNIFORM, LOGNORMAL, RECORDED = range(-1, 6)
-COSTS_CONSTANT, COSTS_LOGNORMAL, COSTS_GAMMA, COSTS_RECORDED = range(4)
+COSTS_CONSTANT, COSTS_LOGNORMAL, COSTS_RECORDED = range(3)
 
 # What can go wrong, written with the run's arm, time and value; 0 is nothing.
 OUT_OF_RANGE, NOT_A_NUMBER = range(1, 3)
@@ -65,6 +63,5 @@ DISTRIBUTIONS: Final[Mapping[int, str]] = {
 COST_DISTRIBUTIONS: Final[Mapping[int, str]] = {
     COSTS_CONSTANT: "constant",
     COSTS_LOGNORMAL: "lognormal",
-    COSTS_GAMMA: "gamma",
     COSTS_RECORDED: "recorded",
 }

@@ -18,9 +18,8 @@ from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import MOST_SCORES
 from croupier.policies.baselines import Uniform
 from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
-from croupier.policies.heavy import RobustUCB, SubgaussianUCB
+from croupier.policies.heavy import SubgaussianUCB
 from croupier.policies.payoffs import Payoff, Terms
-from croupier.policies.tightest import Tightest
 from croupier.policies.variance import FLOOR_AHEAD, MOST_DECISIONS, VarianceThompson
 from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
@@ -29,8 +28,8 @@ __all__ = ["PLAYED", "KernelCall", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
-    "ucb1", "ucb-v", "kl-ucb", "moss", "tightest", "subgaussian-ucb", "robust-ucb", "thompson",
-    "uniform", "variance-thompson",
+    "ucb1", "ucb-v", "kl-ucb", "moss", "subgaussian-ucb", "thompson", "uniform",
+    "variance-thompson",
 )  # fmt: skip
 
 
@@ -95,12 +94,6 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
         return _uniform(problem)
-    if isinstance(policy, RobustUCB):
-        return _robust(problem, policy)
-    if type(policy) is Tightest:
-        each = [_parameters(problem, one) for one in policy.of]
-        flat = [float(len(each)), *(number for row in each for number in row)]
-        return _index(problem, policy.terms(), kinds.TIGHTEST, np.array(flat), False)
     if type(policy) not in _PARAMETERS or not isinstance(policy, Bandit):
         raise PlanError(
             f"the simulator has no kernel for policy {policy.name!r}; it plays "
@@ -230,8 +223,9 @@ def _index(problem: Problem, terms: Terms, kind: int, parameters: Any, skip: boo
     rules, sampling = _rules(problem, terms), _sampling_of(problem)
     paid_by_draw = rules.payoff == kinds.SECOND_MOMENT and problem.unit_costs
     alike = bool((rules.factor == 1).all())
-    quick = skip and paid_by_draw and alike and kind != kinds.EVEN
-    kernel = _with_arms(play_index_ahead if quick else play_index, problem)
+    two = problem.distribution == kinds.TWO_VALUES
+    quick = skip and two and paid_by_draw and alike and kind != kinds.EVEN
+    kernel = play_index_ahead if quick else _with_arms(play_index, problem)
 
     def play(call: KernelCall) -> None:
         kernel(kind, parameters, rules, sampling, *call)
@@ -294,18 +288,6 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
 
     def play(call: KernelCall) -> None:
         kernel(prior, rules, sampling, *call, nothing)
-
-    return play
-
-
-def _robust(problem: Problem, policy: RobustUCB) -> Kernel:
-    from croupier.simulator.robust import play_robust
-
-    rules, sampling = _rules(problem, policy.terms()), _sampling_of(problem)
-    kernel, moment = _with_arms(play_robust, problem), policy.known()
-
-    def play(call: KernelCall) -> None:
-        kernel(policy.mean, moment, policy.eps, rules, sampling, *call)
 
     return play
 

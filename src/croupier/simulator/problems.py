@@ -21,7 +21,6 @@ from croupier.simulator.costs import (
     Costs,
     above_zero,
     costs_of,
-    gamma_costs,
     lognormal_costs,
     numbers,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "Costs",
     "Problem",
     "compiled_arms",
-    "gamma_costs",
     "lognormal",
     "lognormal_costs",
     "normal",

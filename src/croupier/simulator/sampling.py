@@ -10,7 +10,6 @@ import numpy as np
 from croupier.simulator.compiling import compiled
 from croupier.simulator.kinds import (
     COSTS_CONSTANT,
-    COSTS_GAMMA,
     COSTS_LOGNORMAL,
     LOGNORMAL,
     NORMAL,
@@ -18,7 +17,7 @@ from croupier.simulator.kinds import (
     TWO_VALUES,
     UNIFORM,
 )
-from croupier.simulator.randomness import gamma, next_bits, normal, uniform
+from croupier.simulator.randomness import next_bits, normal, uniform
 
 __all__ = ["Sampling", "chance_of", "draw"]
 
@@ -86,8 +85,6 @@ def draw(s: Any, arm: int, sampling: Any) -> tuple[float, float]:
         cost = c[0]
     elif cost_distribution == COSTS_LOGNORMAL:
         cost = math.exp(c[0] + c[1] * normal(s))
-    elif cost_distribution == COSTS_GAMMA:
-        cost = c[1] * gamma(s, c[0])
     else:
         cost = sampling.recorded[row, 1]
     return value, cost

@@ -89,10 +89,6 @@ class Replicates:
         """Return percentiles of the suboptimal pulls over the runs: shape (len(q), times)."""
         return np.asarray(np.percentile(self.suboptimal, np.atleast_1d(q), axis=0))
 
-    def regret_percentiles(self, q: ArrayLike) -> Floats:
-        """Return percentiles of the regret over the runs: shape (len(q), times)."""
-        return np.asarray(np.percentile(self.regret, np.atleast_1d(q), axis=0))
-
 
 class Simulation(Mapping[str, Replicates]):
     """Replicated runs by the name of the policy, at common times; prints as a table.

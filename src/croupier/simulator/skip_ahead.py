@@ -2,11 +2,11 @@
 
 Over a window of W pulls no rival's score falls below what it is at the end of the window, when its
 bonus is largest, and the leader's own bonus is least at the count that it may reach. So the leader
-is played as long as its mean loss stays below one threshold. Losses with two values are tossed many
-at a time, see `many_pulls`. Where nothing is certain, one decision is made as the plain kernel
-makes it. An arm's draws come from its own stream, so the pulls are those of the plain kernel, not
-only their distribution: all of them, unless two arms tie but for rounding, as arms with the same
-two values do.
+is played as long as its mean loss stays below one threshold. Draws have two values, as in the
+paper's Figure 1, so losses are tossed many at a time, see `many_pulls`. Where nothing is certain,
+one decision is made as the plain kernel makes it. An arm's draws come from its own stream, so the
+pulls are those of the plain kernel, not only their distribution: all of them, unless two arms tie
+but for rounding, as arms with the same two values do.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from croupier.simulator.kernels import (
     kl_is_above,
     kl_slope,
     level_of,
-    loss_of,
     raw_loss,
     score_of,
 )
-from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, TWO_VALUES, UCB1, UCB_V
+from croupier.simulator.kinds import KL_UCB, OUT_OF_RANGE, SUBGAUSSIAN, UCB1, UCB_V
 from croupier.simulator.many_pulls import ALL, ONE, book, walk
 from croupier.simulator.randomness import next_bits, streams
-from croupier.simulator.sampling import chance_of, draw
+from croupier.simulator.sampling import chance_of
 
 __all__ = ["kl_threshold", "play_index_ahead"]
 
@@ -175,37 +174,33 @@ def play_index_ahead(
     pulls: Any,
     trouble: Any,
 ) -> None:
-    """Play an index policy on second moments, where every draw costs 1."""
+    """Play an index policy on second moments of two values, where every draw costs 1."""
     arms = len(sampling.parameters)
     horizon = int(times[-1])
-    two = sampling.distribution == TWO_VALUES
     x, d, at = np.empty(1), np.ones(1), np.empty(5)
     bottom, spread = np.zeros(arms), np.zeros(arms)
     chance, flip = np.zeros(arms, np.uint64), np.zeros(arms, np.uint64)
     for k in range(arms):
-        if two:
-            x[0] = sampling.parameters[k, 0]
-            low = raw_loss(x, d, rules, k)
-            x[0] = sampling.parameters[k, 1]
-            high = raw_loss(x, d, rules, k)
-            for one in sampling.parameters[k, :2]:
-                if is_outside(one, rules, k):
-                    complain(trouble[0], OUT_OF_RANGE, k, ZERO, one)
-                    return
-            low, high = min(low, rules.most), min(high, rules.most)
-            chance[k] = chance_of(sampling.parameters[k, 2])
-            flip[k] = ALL if high < low else np.uint64(0)
-            bottom[k], spread[k] = min(low, high), abs(high - low)
-    # `sums` counts the high values of two; other distributions keep the mean and the central sum.
-    drawn = np.empty(arms, np.int64)
-    sums, m2, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms), np.empty(arms)
+        x[0] = sampling.parameters[k, 0]
+        low = raw_loss(x, d, rules, k)
+        x[0] = sampling.parameters[k, 1]
+        high = raw_loss(x, d, rules, k)
+        for one in sampling.parameters[k, :2]:
+            if is_outside(one, rules, k):
+                complain(trouble[0], OUT_OF_RANGE, k, ZERO, one)
+                return
+        low, high = min(low, rules.most), min(high, rules.most)
+        chance[k] = chance_of(sampling.parameters[k, 2])
+        flip[k] = ALL if high < low else np.uint64(0)
+        bottom[k], spread[k] = min(low, high), abs(high - low)
+    drawn = np.empty(arms, np.int64)  # `sums` counts the high values
+    sums, mean, variance = np.empty(arms), np.empty(arms), np.empty(arms)
     scores = Scores(np.empty(arms), np.empty(arms), np.empty(arms))
     for run in range(len(keys)):
         s = streams(keys[run], arms + 1)
         drawn[:] = 0
         sums[:] = 0
         mean[:] = 0
-        m2[:] = 0
         scores.level[:] = -1
         mark = time = leader = first = ZERO
         other = -1
@@ -254,7 +249,7 @@ def play_index_ahead(
                 else:
                     at[0] = rival - score_of(kind, policy, 0.0, 0.0, most, now)
                     certain = mean[leader] < at[0]
-                if certain and two:
+                if certain:
                     at[1], at[2], at[3], at[4] = bottom[leader], spread[leader], most, now
                     made, sums[leader] = walk(
                         kind,
@@ -267,22 +262,6 @@ def play_index_ahead(
                         window,
                         at,
                     )
-                elif certain:
-                    n, average, squares = float(drawn[leader]), mean[leader], m2[leader]
-                    while made < window and certain:
-                        x[0], _ = draw(s[leader], leader, sampling)
-                        loss = loss_of(x, d, rules, trouble[run], leader, time + made)
-                        n += 1
-                        made += 1
-                        apart = loss - average
-                        average += apart / n
-                        squares += apart * apart * (n - 1) / n
-                        if kind == UCB_V:
-                            score = score_of(kind, policy, average, squares / n, most, now)
-                            certain = score < rival
-                        else:
-                            certain = average < at[0]
-                    mean[leader], m2[leader] = average, squares
                 if made == window:
                     reach = 2 * window
                 elif made > 0:
@@ -300,25 +279,12 @@ def play_index_ahead(
                 close = arm != leader
             if made == 0:
                 made = 1
-                if two:
-                    bits, _ = next_bits(s[arm], chance[arm], 1)
-                    sums[arm] += (bits ^ flip[arm]) & ONE
-                else:
-                    x[0], _ = draw(s[arm], arm, sampling)
-                    loss = loss_of(x, d, rules, trouble[run], arm, time)
-                    apart = loss - mean[arm]
-                    n = drawn[arm] + 1.0
-                    mean[arm] += apart / n
-                    m2[arm] += apart * apart * (n - 1) / n
+                bits, _ = next_bits(s[arm], chance[arm], 1)
+                sums[arm] += (bits ^ flip[arm]) & ONE
             mark, time = book(pulls[run], times, mark, drawn, time, arm, made)
             scores.level[arm] = -1
             if kind in (UCB1, SUBGAUSSIAN):
                 scores.bonus[arm] = -score_of(kind, policy, 0.0, 0.0, drawn[arm], 1.0)
-            if two:
-                top = sums[arm] / drawn[arm]
-                mean[arm] = bottom[arm] + spread[arm] * top
-                variance[arm] = spread[arm] * spread[arm] * top * (1 - top)
-            else:
-                variance[arm] = m2[arm] / drawn[arm]
-            if trouble[run, 0] > 0:
-                break
+            top = sums[arm] / drawn[arm]
+            mean[arm] = bottom[arm] + spread[arm] * top
+            variance[arm] = spread[arm] * spread[arm] * top * (1 - top)

@@ -41,9 +41,6 @@ _ROUNDS: Final = 9
 _LOG_ODDS: Final = (-700.0, 40.0)
 _BISECTIONS: Final = 50
 
-#: At most this many numbers are worked on at once.
-_CHUNK: Final = 1_000_000
-
 
 # -- upper bounds
 
@@ -185,15 +182,10 @@ def d_inf(distribution: Distribution, variance: float) -> float:
 
 
 def _divergences(distribution: Distribution, m: Floats, v: float) -> Floats:
-    """Return max over u in [0, 1] of E log(u + (1 - u)(X - m)^2/v), for each m."""
-    points, _ = distribution.nodes(m[:1])
-    rows = max(1, _CHUNK // points.shape[1])
-    parts = [m[start : start + rows] for start in range(0, m.size, rows)]
-    return np.concatenate([_dual(distribution, part, v) for part in parts])
+    """Return max over u in [0, 1] of E log(u + (1 - u)(X - m)^2/v), for each m.
 
-
-def _dual(distribution: Distribution, m: Floats, v: float) -> Floats:
-    """Return the same, by bisection of the slope in the log-odds of u: it falls in u."""
+    It is found by bisection of the slope in the log-odds of u: it falls in u.
+    """
     points, weights = distribution.nodes(m)
     q = np.square(points - m[:, None]) / v
     low, high = (np.full((m.size, 1), end) for end in _LOG_ODDS)

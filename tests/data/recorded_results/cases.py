@@ -218,9 +218,6 @@ CASES: dict[str, Case] = {
     "mixture, tolerance": lambda _: mixture(draws=1e5, rtol=0.01),
     "mixture, costs": lambda _: mixture(bumps, draws=None, cost=8000.0),
     "mixture, tuned": lambda _: tail().tune(draws=6000, rng=7, progress=False),
-    "mixture, tuned without bias": lambda _: tail().tune(
-        draws=6000, unbiased=True, rng=7, progress=False
-    ),
     "mixture, resumed": lambda folder: cut(
         lambda **k: tail().estimate(draws=4000, tune=2, rng=7, width=3, **k), folder, "mixture"
     ),

@@ -118,7 +118,7 @@ def test_a_discrete_arm_with_few_draws_is_not_accused() -> None:
 
 
 def test_a_copy_of_few_draws_with_an_atom_is_found() -> None:
-    payoff = np.maximum(np.random.default_rng(7).normal(size=(12, 1)), 0.0)
+    payoff = np.maximum(np.random.default_rng(7).normal(size=(24, 1)), 0.0)
     repeats = Repeats()
     for ticket in range(2):
         repeats.add(ticket, payoff)

@@ -14,13 +14,11 @@ from croupier.importance.mixture_formulas import (
     Answer,
     answer,
     apportioned,
-    by_round,
     controls,
     first_counts,
     folds_of,
     mixed,
     next_counts,
-    own_counts,
     proportions,
     round_size,
 )
@@ -211,48 +209,11 @@ def test_counts_of_a_round_are_whole_and_complete(J: int, size: int, seed: int) 
     if size > counts.sum() and J * mixing._FLOOR * math.sqrt(T / J) < size:
         fair = mixing._FLOOR * math.sqrt(T / J) / (1 + mixing._FLOOR * math.sqrt(J / T)) - 1
         assert (planned + counts >= fair * size / T - 1).all()
-    own = own_counts(a, max(size, J))
-    assert own.sum() == max(size, J)
-    assert own.min() >= 1
 
 
 def test_remainders_go_to_the_largest() -> None:
     assert apportioned(np.array([0.5, 0.3, 0.2]), 4).tolist() == [2, 1, 1]
     assert apportioned(np.array([1.0, 0.0]), 3).tolist() == [3, 0]
-
-
-# -- each round under its own mixture
-
-
-def test_rounds_of_their_own_agree_with_the_pooled_answer() -> None:
-    log_size, sign, log_q, own = drawn(11, each=600)
-    rounds = np.where(np.arange(len(own)) % 600 < 40, 0, 1)
-    found, exponent = by_round(log_size, sign, log_q, own, rounds)
-    pooled, unit = estimated(log_size, sign, log_q, own)
-    mean, error = np.ldexp([found.mean, found.stderr], exponent)
-    assert mean == pytest.approx(np.ldexp(pooled.mean, unit), abs=4 * error)
-    assert 0.5 < error / np.ldexp(pooled.stderr, unit) < 2
-    assert found.df > 10
-
-
-def test_a_later_round_does_not_change_what_an_earlier_one_says() -> None:
-    log_size, sign, log_q, own = drawn(11, each=600)
-    first = np.arange(len(own)) % 600 < 40
-    alone, unit = by_round(
-        log_size[first], sign[first], log_q[first], own[first], np.zeros(int(first.sum()), int)
-    )
-    # The weight of the second round is 1 - w: what is left must be its own mean, whatever it is.
-    rounds = np.where(first, 0, 1)
-    both, exponent = by_round(log_size, sign, log_q, own, rounds)
-    doubled, other = by_round(
-        log_size + np.where(first, 0.0, math.log(2)), sign, log_q, own, rounds
-    )
-    w = 120**2 / (120**2 + 1680**2)
-    one = np.ldexp(alone.mean, unit) * w
-    # Twice the later values with coefficients of the old: not twice the estimate of the round,
-    # but the part of the first round is the same in both.
-    assert np.ldexp(both.mean, exponent) > one
-    assert np.ldexp(doubled.mean, other) > np.ldexp(both.mean, exponent)
 
 
 def test_a_proposal_without_a_hit_keeps_a_share_of_the_draws() -> None:

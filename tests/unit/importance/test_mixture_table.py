@@ -298,12 +298,6 @@ def test_names_of_fitted_proposals_are_free() -> None:
     assert tuned_names(["tuned 1"], 1) == ("tuned' 1",)
 
 
-def test_each_round_may_have_its_own_mixture() -> None:
-    result = family().tune(draws=3000, rng=7, unbiased=True)
-    assert abs(result.value - EXACT) < 4 * result.stderr
-    assert result.plan.settings["rounds"] == "own"
-
-
 @pytest.mark.parametrize(
     ("method", "setting", "meant"),
     [

@@ -14,7 +14,7 @@ import pytest
 import croupier as cr
 from benchmarks.low_dimensions import two
 from croupier.integration import one_integrand
-from croupier.integration.directions import LEAST_DIMENSION
+from croupier.integration.challengers import FITTED
 from croupier.integration.least_errors import error_of_jump, highest_jump
 from croupier.integration.net_arm import net_points
 from croupier.integration.net_errors import net_error
@@ -117,8 +117,8 @@ def test_a_store_from_before_a_family_is_refused_with_the_way_out(tmp_path: Path
     def f(x: Any) -> Any:
         return np.exp(x.sum(axis=1))
 
-    store, over = tmp_path / "run.db", [(0, 1)] * LEAST_DIMENSION
-    with patch.object(one_integrand, "LEAST_DIMENSION", LEAST_DIMENSION + 1):
+    store, over = tmp_path / "run.db", [(0, 1)] * 3
+    with patch.object(one_integrand, "FITTED", FITTED[:2]):
         before = cr.integrate(f, over, draws=500, store=store, rng=7, progress=False)
     with pytest.raises(cr.StoreError) as caught:
         cr.integrate(f, over, draws=1000, store=store, progress=False)

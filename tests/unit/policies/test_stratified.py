@@ -68,8 +68,3 @@ def test_the_counts_of_an_epoch_do_not_follow_its_own_draws() -> None:
         for start, arm, size in plain:
             counts[arm] += size if low <= start < high else 0
         assert min(counts.values()) >= 2
-
-
-def test_with_a_bound_every_draw_decides() -> None:
-    assert cr.policies.MCUCB().epochs == 2.0
-    assert cr.policies.MCUCB(bound=1.0).epochs is None

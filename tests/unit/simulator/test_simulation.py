@@ -163,12 +163,11 @@ def test_arms_that_cannot_be_compiled_are_named() -> None:
         cr.simulate(problem, "auto", 2, 100)
 
 
-@pytest.mark.parametrize("charge", ["constant", "lognormal", "gamma"])
+@pytest.mark.parametrize("charge", ["constant", "lognormal"])
 def test_with_costs_times_are_budgets_and_draws_are_those_finished(charge: str) -> None:
     costs: Any = {
         "constant": [1.0, 5.0],
         "lognormal": simulator.lognormal_costs([1.0, 5.0], 0.5),
-        "gamma": simulator.gamma_costs([1.0, 5.0], 2.0),
     }[charge]
     problem = simulator.uniform([0.08, 0.01], costs=costs)
     policies = ["auto", UCB1(cost_bounds=(0, 20), clip=True)]
@@ -193,7 +192,6 @@ def test_regret_is_that_of_the_theory() -> None:
     assert replicates.stderr == pytest.approx(expected.std(axis=0, ddof=1) / math.sqrt(10))
     low, high = replicates.percentiles([1, 99])
     assert (low <= high).all()
-    assert replicates.regret_percentiles([50]).shape == (1, len(replicates.times))
     assert replicates.cpu_seconds > 0
 
 
@@ -249,7 +247,7 @@ def test_a_simulation_prints_as_a_table_and_goes_to_pandas() -> None:
         (
             lambda: cr.simulate(
                 simulator.normal(
-                    [1.0], bounds=(-9, 9), costs=simulator.gamma_costs([1.0], 1.0)
+                    [1.0], bounds=(-9, 9), costs=simulator.lognormal_costs([1.0], 1.0)
                 ),
                 "ucb1", 2, 9,
             ),
@@ -289,7 +287,7 @@ def test_a_draw_below_the_range_is_refused_like_one_above(skip: bool) -> None:
 
 
 def test_uniform_draws_need_no_costs_to_be_known() -> None:
-    costs = simulator.gamma_costs([1.0, 3.0], shape=2.0)
+    costs = simulator.lognormal_costs([1.0, 3.0], spread=0.7)
     sim = cr.simulate(simulator.normal([1.0, 2.0], costs=costs), "uniform", 20, 4000, rng=7)
     first, second = sim["uniform"].pulls[:, -1].T
     assert (np.abs(first - second) <= 1).all()

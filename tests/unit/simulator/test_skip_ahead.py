@@ -41,8 +41,6 @@ def both(problem: Any, policy: Any, runs: int, horizon: int, seed: int = 7) -> l
         simulator.two_valued([0.3137, 0.2], [0.7071, 0.4223], [0.05, 0.13337 / 0.2223]),
         simulator.two_valued([-0.9, -0.8], [-0.1, -0.2], bounds=(-1, 1)).within(-1, 0),
         simulator.scaled_bernoulli(np.linspace(0.05, 0.2, 16)),
-        simulator.uniform([0.03, 0.06]),
-        simulator.truncated_normal([0.03, 0.03, 0.06, 0.01]),
     ],
     ids=repr,
 )
