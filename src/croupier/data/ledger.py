@@ -99,6 +99,17 @@ class Ledger(Prices):
             setattr(twin, name, value.copy() if isinstance(value, np.ndarray) else value)
         return twin
 
+    def informed(self, variance: Floats, df: Floats) -> Ledger:
+        """Return a copy that includes another estimate of each variance, with its df, (K, d).
+
+        The two are averaged by their degrees of freedom, which add up.
+        """
+        twin = self.copy()
+        twin._df = self._df + df
+        twin._variance = (self._df * self._variance + df * variance) / twin._df
+        twin.varies = bool(twin._variance.all())
+        return twin
+
     @staticmethod
     def from_state(state: Mapping[str, Any], like: Ledger) -> Ledger:
         """Return the ledger with these ``vars``; `like` has the same number of arms."""

@@ -2,5 +2,6 @@
 
 from croupier.importance.family import Family
 from croupier.importance.points import Normal, Points
+from croupier.importance.side_observations import SideThompson
 
-__all__ = ["Family", "Normal", "Points"]
+__all__ = ["Family", "Normal", "Points", "SideThompson"]

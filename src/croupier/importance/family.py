@@ -227,21 +227,25 @@ class Family:
 
     # -- what they are used for
 
-    def arms(self, *, log: bool = False) -> list[Arm]:
+    def arms(self, *, log: bool = False, side: bool = False) -> list[Arm]:
         """Return the proposals as ordinary arms: their draws are f p/q_j.
 
         With `log` they return the logarithms, for ``cr.estimate(..., log=True)``; an integrand
-        that is negative somewhere is then an error.
+        that is negative somewhere is then an error. With `side` they show some of their points to
+        the policy `SideThompson`, which learns the variance of every arm from all points.
 
+        >>> from croupier.importance import SideThompson
         >>> family = Family.tilted(lambda x: np.exp(x[:, 0]), [0, 1, 2])
         >>> import croupier as cr
-        >>> result = cr.estimate(family.arms(), draws=10_000, rng=7)
-        >>> result.arms["shift=1"].share > result.arms["shift=0"].share
+        >>> arms = family.arms(side=True)
+        >>> cr.estimate(arms, draws=10_000, policy=SideThompson(), rng=7).arms[
+        ...     "shift=1"
+        ... ].share > 0.9
         True
         """
         costs = self.costs or (None,) * len(self)
         return [
-            Arm(ProposalArm(self, j, log=log, cost=cost), name=name)
+            Arm(ProposalArm(self, j, log=log, side=side, cost=cost), name=name)
             for j, (name, cost) in enumerate(zip(self.names, costs, strict=True))
         ]
 

@@ -11,6 +11,7 @@ import numpy as np
 from croupier.data.draws import Draws
 from croupier.errors import ArmError
 from croupier.importance.points import Normal
+from croupier.importance.side_observations import SHOWN
 
 if TYPE_CHECKING:
     from croupier.importance.family import Family
@@ -24,7 +25,11 @@ LARGEST_LOG: Final = 690.0
 
 @dataclass(frozen=True)
 class ProposalArm:
-    """The arm of a proposal: its draws are f p/q, or their logarithms; a draw costs `cost`."""
+    """The arm of a proposal: its draws are f p/q, or their logarithms.
+
+    With `side` it shows some of its points to the policy `SideThompson`. `cost` is the cost of a
+    draw.
+    """
 
     #: What one proposal of a family does not reach, the others may not reach either.
     shares_blind_spots: ClassVar[bool] = True
@@ -32,18 +37,29 @@ class ProposalArm:
     family: Family
     proposal: int
     log: bool
+    side: bool
     cost: float | None
 
     def __call__(self, rng: np.random.Generator, size: int) -> Draws:
-        """Return `size` draws."""
+        """Return `size` draws, with some of their points if a policy wants to see them."""
         points = self.family.points(rng, size, self.proposal)
         if not self.log:
-            return Draws(points.values(self.proposal), self.cost)
-        if (points.sign < 0).any():
-            message = "the integrand is negative somewhere, so it has no log: use arms(log=False)"
-            raise ArmError(message, arm=self.family.names[self.proposal], value=-1)
-        log_values = points.log_size - points.log_q[:, self.proposal]
-        return Draws(log_values=log_values, costs=self.cost)
+            values = points.values(self.proposal)
+        else:
+            name = self.family.names[self.proposal]
+            if (points.sign < 0).any():
+                message = (
+                    "the integrand is negative somewhere, so it has no log: use arms(log=False)"
+                )
+                raise ArmError(message, arm=name, value=-1)
+            values = points.log_size - points.log_q[:, self.proposal]
+        extra = None
+        if self.side:
+            few = slice(None, None, -(-size // SHOWN))
+            extra = points.log_size[few], points.sign[few], points.log_q[few]
+        if self.log:
+            return Draws(log_values=values, costs=self.cost, extra=extra)
+        return Draws(values, self.cost, extra)
 
 
 @dataclass(frozen=True)
