@@ -23,6 +23,7 @@ from croupier.simulator.kinds import (
     OUT_OF_RANGE,
     SECOND_MOMENT,
     SUBGAUSSIAN,
+    TIGHTEST,
     UCB1,
     UCB_V,
 )
@@ -114,7 +115,7 @@ def kl_is_above(loss: float, level: float, w: float) -> bool:
 
 
 @compiled
-def level_of(kind: int, p: Any, total: float) -> float:
+def one_level(kind: int, p: Any, total: float) -> float:
     """Return what one index needs to know of the time."""
     if kind == KL_UCB:
         return float(_kl_level(total, p[0]))
@@ -124,7 +125,26 @@ def level_of(kind: int, p: Any, total: float) -> float:
 
 
 @compiled
+def level_of(kind: int, p: Any, total: float) -> float:
+    """Return what an index needs to know of the time; the tightest of several, when to look."""
+    return total * p[0] if kind == TIGHTEST else one_level(kind, p, total)
+
+
+@compiled
 def score_of(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
+    """Return the score of one arm: the smallest is played."""
+    if kind != TIGHTEST:
+        return one_score(kind, p, loss, variance, count, level)
+    worst = -math.inf
+    for i in range(int(p[0])):
+        own, q = int(p[1 + 4 * i]), p[2 + 4 * i : 5 + 4 * i]
+        score = one_score(own, q, loss, variance, count, one_level(own, q, level))
+        worst = max(worst, math.exp(score) if own == KL_UCB else score)
+    return worst
+
+
+@compiled
+def one_score(kind: int, p: Any, loss: float, variance: float, count: float, level: float) -> float:
     """Return the score of one arm by one index; that of KL-UCB is a logarithm."""
     if kind == UCB1:
         return _ucb1(loss, count, level, p[0])

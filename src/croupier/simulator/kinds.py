@@ -11,6 +11,7 @@ file needs no compiler.
 | MOSS | horizon (0: anytime), arms |
 | SUBGAUSSIAN | sigma, alpha |
 | EVEN | none: the smallest count, which draws in turn |
+| TIGHTEST | how many indices, then kind and three parameters of each |
 
 | distribution of the values | its parameters |
 |---|---|
@@ -33,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-UCB1, UCB_V, KL_UCB, MOSS, SUBGAUSSIAN, EVEN = range(6)
+UCB1, UCB_V, KL_UCB, MOSS, SUBGAUSSIAN, EVEN, TIGHTEST = range(7)
 
 # Payoffs: see `croupier.policies.payoffs`.
 SECOND_MOMENT, VARIANCE, COST_VARIANCE, COST_VARIANCE_TRIPLES = range(4)

@@ -18,8 +18,9 @@ from croupier.policies import Policy, as_policy, describe
 from croupier.policies.base import MOST_SCORES
 from croupier.policies.baselines import Uniform
 from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
-from croupier.policies.heavy import SubgaussianUCB
+from croupier.policies.heavy import RobustUCB, SubgaussianUCB
 from croupier.policies.payoffs import Payoff, Terms
+from croupier.policies.tightest import Tightest
 from croupier.policies.variance import FLOOR_AHEAD, MOST_DECISIONS, VarianceThompson
 from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
@@ -28,8 +29,8 @@ __all__ = ["PLAYED", "KernelCall", "Player", "players_of", "summing"]
 
 #: The policies that have a kernel.
 PLAYED: Final = (
-    "ucb1", "ucb-v", "kl-ucb", "moss", "subgaussian-ucb", "thompson", "uniform",
-    "variance-thompson",
+    "ucb1", "ucb-v", "kl-ucb", "moss", "tightest", "subgaussian-ucb", "robust-ucb", "thompson",
+    "uniform", "variance-thompson",
 )  # fmt: skip
 
 
@@ -94,6 +95,12 @@ def _kernel(problem: Problem, policy: Policy, skip: bool) -> Kernel:
         return _thompson(problem, policy, skip)
     if isinstance(policy, Uniform):
         return _uniform(problem)
+    if isinstance(policy, RobustUCB):
+        return _robust(problem, policy)
+    if type(policy) is Tightest:
+        each = [_parameters(problem, one) for one in policy.of]
+        flat = [float(len(each)), *(number for row in each for number in row)]
+        return _index(problem, policy.terms(), kinds.TIGHTEST, np.array(flat), False)
     if type(policy) not in _PARAMETERS or not isinstance(policy, Bandit):
         raise PlanError(
             f"the simulator has no kernel for policy {policy.name!r}; it plays "
@@ -288,6 +295,18 @@ def _thompson(problem: Problem, policy: Thompson, skip: bool) -> Kernel:
 
     def play(call: KernelCall) -> None:
         kernel(prior, rules, sampling, *call, nothing)
+
+    return play
+
+
+def _robust(problem: Problem, policy: RobustUCB) -> Kernel:
+    from croupier.simulator.robust import play_robust
+
+    rules, sampling = _rules(problem, policy.terms()), _sampling_of(problem)
+    kernel, moment = _with_arms(play_robust, problem), policy.known()
+
+    def play(call: KernelCall) -> None:
+        kernel(policy.mean, moment, policy.eps, rules, sampling, *call)
 
     return play
 

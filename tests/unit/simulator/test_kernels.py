@@ -17,8 +17,10 @@ from croupier.policies import (
     UCB1,
     UCBV,
     Policy,
+    RobustUCB,
     SubgaussianUCB,
     Thompson,
+    Tightest,
 )
 from croupier.policies import Uniform as Even
 from croupier.policies.indices import kl_ucb
@@ -76,6 +78,17 @@ def pulls_of(problem: simulator.Problem, policy: Policy, steps: int) -> np.ndarr
         SubgaussianUCB(sigma=0.2),
         UCB1(bounds=(0, 1), payoff="variance"),
         UCB1(bounds=(0, 1), time="paper"),
+        Tightest(bounds=(0, 1)),
+        Tightest(bounds=(0, 1), of=(UCBV(c=0.1, cut=True), "moss", KLUCB(f=0))),
+        pytest.param(RobustUCB(moment=0.3), marks=pytest.mark.slow, id="robust-ucb"),
+        pytest.param(
+            RobustUCB(moment=0.01, eps=0.5, mean="median-of-means"),
+            marks=pytest.mark.slow,
+            id="robust-ucb-median",
+        ),
+        pytest.param(
+            RobustUCB(moment=0.01, mean="catoni"), marks=pytest.mark.slow, id="robust-ucb-catoni"
+        ),
         Even(),
     ],
     ids=lambda policy: policy.name,
@@ -90,6 +103,7 @@ def test_plain_kernel_and_policy_agree_decision_by_decision(problem: str, policy
         UCB1(scaling="per-arm"),
         KLUCB(scaling="per-arm"),
         MOSS(scaling="per-arm", payoff="variance"),
+        Tightest(scaling="per-arm"),
     ],
     ids=lambda policy: policy.name,
 )
