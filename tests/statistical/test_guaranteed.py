@@ -13,6 +13,8 @@ import pytest
 
 import croupier as cr
 from benchmarks.coverage import BOUNDED, once
+from croupier.estimates.bet_sums import Horizon, told_in
+from croupier.estimates.strata_bets import StrataBets
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")]
 
@@ -28,6 +30,40 @@ def test_the_interval_holds_at_every_look_and_is_short(name):
     assert always.mean() >= 0.90
     assert end.mean() >= always.mean()
     assert np.nanmedian(ratio) < (1.7 if "event" in name else 1.6)
+
+
+def strata():
+    means, spreads = (0.05, 0.3, 0.6, 0.9), (2, 4, 20, 8)
+    return [
+        cr.Arm(
+            lambda rng, size, m=m, a=a: rng.beta(a * m, a * (1 - m), size),
+            name=f"stratum {m}",
+            bounds=(0, 1),
+        )
+        for m, a in zip(means, spreads, strict=True)
+    ]
+
+
+WEIGHTS = [0.4, 0.3, 0.2, 0.1]
+TRUE = 0.4 * 0.05 + 0.3 * 0.3 + 0.2 * 0.6 + 0.1 * 0.9
+
+
+def test_the_interval_of_strata_holds_at_every_look_and_is_short():
+    """Looks at every tenth batch; the half-width is below 2 fixed-size ones at 5000 draws."""
+    held, ratios = 0, []
+    for seed in range(RUNS):
+        result = cr.stratify(strata(), WEIGHTS, draws=5000, rng=seed, interval="guaranteed")
+        book = StrataBets([(0, 1)] * 4, WEIGHTS, LEVEL, 1, [Horizon(0, draws=5000)])
+        good = True
+        for number, batch in enumerate(told_in(result.history.rows())):
+            book.add(batch)
+            if number % 10 == 9:
+                low, high = book.ends(LEVEL)
+                good &= bool(low[0] <= TRUE <= high[0])
+        held += good
+        ratios.append((result.interval[1] - result.interval[0]) / (3.92 * result.stderr))
+    assert held >= 0.90 * RUNS
+    assert np.median(ratios) < 2
 
 
 def test_both_components_of_a_vector_hold():

@@ -24,8 +24,10 @@ _FIRST_SUM: Final = 0.25
 #: The exponent of a skewed bet is at most this.
 _STEEPEST: Final = 3.0
 
-#: Without a budget, the bets are best at this many times the draws so far. The half-width is then
-#: 1.5 to 2.1 times that of a fixed size from 30 to 10 000 draws, a little more for rare events.
+#: Without a budget, the bets are best at this many draws, and then at this many times the draws so
+#: far. The half-width is then 1.5 to 1.7 times that of a fixed size from 1000 to 10 000 draws, and
+#: 1.8 to 2 times at 100 000 draws.
+_FIRST_GOAL: Final = 1000.0
 _NEXT_GOAL: Final = 6.0
 
 
@@ -59,7 +61,7 @@ def left_of(horizon: Horizon, draws: float, spent: float) -> float:
     if horizon.cost is not None and draws:
         left = min(left, draws * (horizon.cost / spent - 1))
     if not np.isfinite(left):
-        left = _NEXT_GOAL * max(draws, 1.0) - draws
+        left = max(_FIRST_GOAL, _NEXT_GOAL * draws) - draws
     return max(float(left), 0.0)
 
 
@@ -211,28 +213,32 @@ class BetSums:
             self._add((side, component, arm + first, number), other._sums[row])
 
     def won(self, m: Floats) -> Floats:
-        """Return a lower bound of the log of the wealth of both gamblers at means m, (2, d)."""
-        rows = len(self._rows)
+        """Return a lower bound of the log of the wealth of both gamblers at means m, (2, d, G).
+
+        There is one column per arm, or one column that all arms share.
+        """
+        rows, (_, components, groups) = len(self._rows), m.shape
         side, component, arm, number = self._keys[:, :rows]
-        group = side * m.shape[1] + component
+        group = (side * components + component) * groups + (arm if groups > 1 else 0)
         low, high = self.low[arm], self.high[arm]
         tried = m.ravel()[group]
         scaled = np.where(side, high - tried, tried - low) / (high - low)
         won = log_wealth(FRACTIONS[number], self._sums[:rows], np.clip(scaled, 0.0, 1.0))
         return np.bincount(group, won, minlength=m.size).astype(float).reshape(m.shape)
 
-    def ends(self, level: float, centre: Floats, first: float, last: float) -> Floats:
-        """Return both ends of the intervals, (2, d), for means between `first` and `last`.
+    def ends(self, level: float, centre: Floats, first: Floats, last: Floats) -> Floats:
+        """Return both ends of the intervals, (2, d, G), for means between `first` and `last`.
 
-        `centre` is a guess, (d,). `level` is the log of the wealth that ends a bet.
+        `first`, `last` and a guess, `centre`, are (d, G). `level` is the log of the wealth that
+        ends a bet.
         """
         span = last - first
 
         def tried(t: Floats) -> Floats:
-            above, below = t.reshape(2, -1)
+            above, below = t.reshape(2, *span.shape)
             return np.array((first + above * span, last - below * span))
 
-        guess = np.clip((centre - first) / span, 0.0, 1.0)
+        guess = np.clip((centre - first) / span, 0.0, 1.0).ravel()
         guesses = np.concatenate((guess, 1 - guess))
         t = crossing(lambda t: self.won(tried(t)).ravel(), level, guesses)
         return np.sort(tried(t), axis=0)

@@ -130,15 +130,18 @@ class Bets:
 
     def won(self, m: Floats) -> Floats:
         """Return the log of the wealth of both gamblers at a mean m, (2, d); never more than it."""
-        return self._bets.won(np.array((m, m)))
+        return self._bets.won(np.array((m, m))[:, :, None])[:, :, 0]
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return both ends of the interval, (d,) each; `level` is log(2/alpha)."""
         first, last = self._range
         if self._arms is None:
             return np.array([first]), np.array([last])
-        low, high = self._bets.ends(level, self._centre(), first, last)
-        return low, high
+        centre = self._centre()[:, None]
+        low, high = self._bets.ends(
+            level, centre, np.full_like(centre, first), np.full_like(centre, last)
+        )
+        return low[:, 0], high[:, 0]
 
     @classmethod
     def merged(cls, runs: Sequence[Self], bounds: Sequence[Range], apart: bool) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from croupier.checks import Range
 from croupier.data.draws import Floats
@@ -13,8 +13,17 @@ from croupier.data.plan import Plan
 from croupier.errors import PlanError
 from croupier.estimates.bet_sums import Horizon, Told
 from croupier.estimates.bets import Bets
+from croupier.estimates.strata_bets import StrataBets
 
 __all__ = ["Guaranteed", "merged_bets"]
+
+
+class _Book(Protocol):
+    """The bets of a run, on one mean or on strata."""
+
+    def add(self, told: Told) -> None: ...
+    def ends(self, level: float) -> tuple[Floats, Floats]: ...
+    def copy(self) -> Self: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +37,7 @@ class Guaranteed:
     """
 
     horizons: tuple[Horizon, ...] = (Horizon(),)
-    bets: Bets | None = None
+    bets: _Book | None = None
 
     name: ClassVar[str] = "guaranteed"
     looking: ClassVar[bool] = True
@@ -54,13 +63,17 @@ class Guaranteed:
 
     def seated(self, plan: Plan, shared_mean: bool) -> Guaranteed:
         """Return the interval for a run of this plan, before its first batch."""
-        if not shared_mean:
-            raise PlanError(
-                "interval='guaranteed' needs arms that share one mean, and strata have means of "
-                "their own: give anytime=True"
-            )
-        level = math.log(2 / (1 - plan.confidence))
-        return replace(self, bets=Bets(_bounds(plan), level, plan.width, self.horizons))
+        bounds = _bounds(plan)
+        level, width = math.log(2 / (1 - plan.confidence)), plan.width
+        if shared_mean:
+            return replace(self, bets=Bets(bounds, level, width, self.horizons))
+        weights = plan.settings["weights"]
+        return replace(self, bets=StrataBets(bounds, weights, level, width, self.horizons))
+
+    @property
+    def shared_mean(self) -> bool:
+        """Whether all arms share one mean."""
+        return isinstance(self.bets, Bets)
 
     def add(self, told: Told) -> None:
         """Bet on the batch that is next in ticket order."""
@@ -165,6 +178,16 @@ def merged_bets(
     The wealth in independent runs multiplies, and the product is a martingale as well. It is best
     for two or three runs: each run was bet on as if it were alone.
     """
-    bounds = [known for plan in plans[: 1 if same_arms else None] for known in _bounds(plan)]
-    books = [one.bets for one in runs if one.bets is not None]
-    return replace(runs[0], bets=Bets.merged(books, bounds, apart=not same_arms))
+    books = [one.bets for one in runs]
+    if runs[0].shared_mean:
+        bounds = [known for plan in plans[: 1 if same_arms else None] for known in _bounds(plan)]
+        shared = [book for book in books if isinstance(book, Bets)]
+        return replace(runs[0], bets=Bets.merged(shared, bounds, apart=not same_arms))
+    if not same_arms:
+        raise PlanError(
+            "the runs have guaranteed intervals and different strata: they cannot be merged into "
+            "one guaranteed interval; merge runs of the same strata, or give confidence= lower "
+            "levels and intersect the intervals of the runs yourself"
+        )
+    strata = [book for book in books if isinstance(book, StrataBets)]
+    return replace(runs[0], bets=StrataBets.merged(strata))

@@ -12,6 +12,7 @@ from croupier.errors import PlanError
 from croupier.estimates.bet_sums import Horizon, Told, horizon_at, left_of, told_in
 from croupier.estimates.bets import Bets
 from croupier.estimates.betting import FRACTIONS, crossing, log_wealth
+from croupier.estimates.strata_bets import StrataBets
 from tests.marks import slow
 
 LEVEL = math.log(2 / 0.05)
@@ -111,6 +112,23 @@ def test_the_expected_wealth_at_the_true_mean_is_at_most_1(width, draws, side):
     assert 0.5 < mean <= 1 + 1e-12
 
 
+@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.parametrize("side", [1, -1])
+def test_the_expected_wealth_on_strata_is_at_most_1(width, side):
+    def make():
+        bounds = [bounds for *_, bounds in ARMS]
+        return StrataBets(bounds, [0.6, 0.4], LEVEL, width, [Horizon(0, draws=60)])
+
+    scaled = np.array([(0.3 - low) / (high - low) for *_, (low, high) in ARMS])
+
+    def wealth(book):
+        off = float(book._sum[0] - book._phi[:, 0] @ scaled)
+        return math.exp(side * off - float(book._paid[0]))
+
+    mean = expected(make, wealth, width)
+    assert 0.5 < mean <= 1 + 1e-12
+
+
 def test_a_bet_does_not_know_the_batches_that_were_out_when_it_was_asked_for():
     """With width 3, the bet on ticket 3 is the same whatever tickets 1 and 2 have shown."""
     rng = np.random.default_rng(1)
@@ -176,7 +194,7 @@ def test_a_horizon_counts_from_its_first_ticket():
     assert [horizon_at(both, ticket).draws for ticket in (0, 6, 7, 50)] == [100, 100, 400, 400]
     assert left_of(both[0], 30, 30.0) == 70
     assert left_of(Horizon(0, cost=60.0), 30, 15.0) == 90
-    assert left_of(Horizon(0), 0, 0.0) == 6
+    assert left_of(Horizon(0), 30, 15.0) == 970
     assert left_of(Horizon(0), 600, 15.0) == 3000
     assert left_of(Horizon(0, draws=10), 30, 15.0) == 0
 

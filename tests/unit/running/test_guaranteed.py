@@ -154,12 +154,19 @@ def test_a_draw_beyond_its_bounds_ends_the_run():
         cr.estimate([arm], draws=10_000, **SURE)
 
 
-def test_strata_are_refused():
-    strata = {"a": cr.Arm(coin, bounds=(0, 1)), "b": cr.Arm(half, bounds=(0, 1))}
-    with pytest.raises(PlanError, match="strata have means of their own: give anytime=True"):
-        cr.stratify(strata, [0.5, 0.5], draws=1000, **SURE)
-    with pytest.raises(PlanError, match="means of their own"):
-        cr.Allocator(["a", "b"], weights=[0.5, 0.5], bounds=[(0, 1)] * 2, interval="guaranteed")
+# -- strata
+
+
+def test_strata_have_a_guaranteed_interval():
+    strata = {name: cr.Arm(coin, bounds=(0, 1)) for name in "ab"} | {
+        "c": cr.Arm(half, bounds=(0, 1))
+    }
+    result = cr.stratify(strata, [0.5, 0.3, 0.2], draws=10_000, **SURE)
+    fixed = cr.stratify(strata, [0.5, 0.3, 0.2], draws=10_000, rng=7)
+    assert result.interval[0] < 0.3 < result.interval[1]
+    assert np.diff(result.interval) < 1.8 * np.diff(fixed.interval)
+    precise = cr.stratify(strata, [0.5, 0.3, 0.2], draws=1e6, atol=0.02, **SURE)
+    assert precise.stopped == "tolerance"
 
 
 # -- ask and tell, many batches out
@@ -317,6 +324,18 @@ def test_runs_of_different_arms_are_merged_too():
     assert merged.to_dict()["interval_kind"] == "guaranteed"
     assert merged.interval[0] < 0.3 < merged.interval[1]
     assert np.diff(merged.interval) < min(np.diff(one.interval) for one in runs)
+
+
+def test_merged_strata_multiply_too():
+    strata = {"a": cr.Arm(coin, bounds=(0, 1)), "b": cr.Arm(half, bounds=(0, 1))}
+    runs = [cr.stratify(strata, [0.5, 0.5], draws=4000, interval="guaranteed", rng=seed)
+            for seed in range(2)]  # fmt: skip
+    merged = cr.merge(runs)
+    assert merged.interval[0] < 0.3 < merged.interval[1]
+    assert np.diff(merged.interval) < min(np.diff(one.interval) for one in runs)
+    other = cr.stratify(strata, [0.4, 0.6], draws=4000, interval="guaranteed", rng=5)
+    with pytest.raises(PlanError, match="different strata"):
+        cr.merge([runs[0], other])
 
 
 def test_a_run_that_is_not_guaranteed_makes_a_merged_interval_that_is_not():
