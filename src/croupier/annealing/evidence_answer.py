@@ -27,10 +27,6 @@ _FEW: Final = 100.0
 #: unseen, a tenth of it with this many: where the likelihood is 0, no climb leads there.
 _POSSIBLE: Final = 30
 
-#: Where so many climbs have each found a new peak, most of the next one's chance is a new peak,
-#: too (Good, Biometrika 40, 1953): two sinusoids have missed half of the mass.
-_RUGGED: Final = 5
-
 #: Above this shape the weights have no mean; above the second, their error is not to be trusted
 #: (Vehtari et al. 2024), as on a funnel.
 _NO_MEAN: Final = 1.0
@@ -142,11 +138,6 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
             f"after {search.climbs} climbs their share of the budget was used up, and prior points "
             "were left that the known peaks do not explain: peaks may be missing; give a larger "
             "budget"
-        )
-    elif search.climbs >= _RUGGED and len(search.peaks) > search.climbs / 2:
-        found.append(
-            f"{search.climbs} climbs have ended at {len(search.peaks)} different peaks: others may "
-            "be missing; give a larger budget, or a prior that is nearer to the posterior"
         )
     return found
 
