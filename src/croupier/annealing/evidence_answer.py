@@ -67,8 +67,9 @@ class Drawn(NamedTuple):
 
     @property
     def uncertain(self) -> bool:
-        """Whether a warning is due."""
-        return self.effective < _FEW or self.shape > _UNRELIABLE
+        """Whether a warning is due: a tail says little where weights vary less than their mean."""
+        heavy = self.shape > _UNRELIABLE and 2 * self.effective < len(self.logs)
+        return self.effective < _FEW or heavy
 
 
 def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:

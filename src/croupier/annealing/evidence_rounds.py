@@ -27,7 +27,7 @@ __all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relativ
 
 #: The share of a budget for prior points, which find what nothing else does, and that at which
 #: climbs end. With less, they end while most of them still find new modes.
-_PRIOR_SHARE: Final = 0.15
+_PRIOR_SHARE: Final = 0.3
 _CLIMB_SHARE: Final = 0.5
 
 #: With a tolerance, so many prior points: a larger budget is then only a limit.
