@@ -136,8 +136,8 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
         )
     if search.still_finding:
         found.append(
-            f"after {search.climbs} climbs their share of the budget was used up, and prior points "
-            "were left that the known peaks do not explain: peaks may be missing; give a larger "
+            f"after {search.climbs} climbs to {len(search.peaks)} peaks their share of the budget "
+            "was used up while they still found new ones: others may be missing; give a larger "
             "budget"
         )
     return found

@@ -25,8 +25,8 @@ from croupier.seeds import POLICY, stream
 
 __all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relative_variance"]
 
-#: The share of a budget for prior points, which find what nothing else does, and that at which
-#: climbs end. With less, they end while most of them still find new modes.
+#: The share of a budget for prior points, which find what nothing else does, and that of the rest
+#: for climbs. With less, they end while most of them still find new modes.
 _PRIOR_SHARE: Final = 0.3
 _CLIMB_SHARE: Final = 0.5
 
@@ -146,7 +146,6 @@ class Search:
         self.far: Evaluated | None = None
         self.population = Population(model.dimension)
         self.peaks: list[Peak] = []
-        self.hits: list[int] = []
         self.epoch: Epoch | None = None
         self.spent = self.climbs = self.climbing = self.steps = self.epochs = 0
         self.prior_points = 0
@@ -206,10 +205,11 @@ class Search:
         untried = np.isfinite(heights)
         usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
         price, began, vain = usual / self._budget, self._used, 0
+        share = _CLIMB_SHARE * (1 - began)
         while vain < _IN_VAIN:
-            left = _CLIMB_SHARE - (self._used - began)
-            spent = left < price and (self.climbs or price > 2 * _CLIMB_SHARE)
-            if spent and len(self.peaks) < 2:
+            left = share - (self._used - began)
+            spent = left < price and (self.climbs or price > 2 * share)
+            if spent and not self.peaks:
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
@@ -219,7 +219,7 @@ class Search:
                 least = _OUTLYING
             starts = _highest(np.where(untried, score, -math.inf), least, number)
             if spent:
-                self.still_finding = not vain or len(starts) > 0
+                self.still_finding = not vain and len(starts) + len(self.peaks) > 1
                 return
             if not len(starts):  # at least once, from what the peaks explain least
                 score = unexplained(points, heights, self.peaks, self.model.bounded)
@@ -253,9 +253,7 @@ class Search:
         except StopIteration as done:
             peaks = done.value
         self.climbs += len(starts)
-        before = len(self.peaks)
-        self.hits += joined(self.peaks, peaks)
-        return len(self.peaks) > before
+        return bool(joined(self.peaks, peaks))
 
     # -- population and epochs
 

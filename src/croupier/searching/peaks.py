@@ -97,8 +97,9 @@ class Peak(NamedTuple):
         )
 
 
-#: A climb, and what drives it: yields what is asked, is sent values, returns the peak it ends at.
-Climb = Generator[Asked, Values, Peak]
+#: A climb, and what drives it: yields what is asked, is sent values, returns what it found, or None
+#: if that is known.
+Climb = Generator[Asked, Values, Peak | None]
 
 
 def climb(
@@ -156,9 +157,8 @@ def climb(
             break
         step = lengths[best] * proposed
         x, f = x + step, float(values[best])
-        for peak in known:
-            if peak.explains(x, f):
-                return peak
+        if any(peak.explains(x, f) for peak in known):
+            return None
         if inverse is None:
             cap = max(2 * cap * float(lengths[best]), 1e-8)
     if inverse is None:
@@ -256,9 +256,9 @@ def _around(x: Floats, root: Floats, slope: bool) -> Asked:
     return Asked(np.concatenate((x + root.T, x - root.T)), slope)
 
 
-def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
+def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak | None]]:
     """Drive climbs at once, so that what all of them need next is one batch."""
-    found: dict[int, Peak] = {}
+    found: dict[int, Peak | None] = {}
     wanted = {k: next(each) for k, each in enumerate(climbs)}
     while wanted:
         for slope in (False, True):
@@ -279,18 +279,19 @@ def together(climbs: Sequence[Climb]) -> Generator[Asked, Values, list[Peak]]:
     return [found[k] for k in sorted(found)]
 
 
-def joined(known: list[Peak], new: Sequence[Peak]) -> list[int]:
-    """Add peaks that are not known to a list, and return the place of each; a higher twin wins."""
-    places = []
+def joined(known: list[Peak], new: Sequence[Peak | None]) -> list[Peak]:
+    """Add peaks that are not known to a list, and return them; a higher twin takes a place."""
+    added = []
     for peak in new:
+        if peak is None:
+            continue
         twins = [k for k, other in enumerate(known) if peak.near(other)]
         if not twins:
-            twins = [len(known)]
             known.append(peak)
+            added.append(peak)
         elif peak.height > known[twins[0]].height + 0.5:
             known[twins[0]] = peak
-        places.append(twins[0])
-    return places
+    return added
 
 
 def at_peaks(peaks: Sequence[Peak]) -> Mixture:
