@@ -6,7 +6,6 @@ The truths of shells, eggbox, Rosenbrock and eight schools are from quadrature, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,62 +116,6 @@ def eight_schools() -> Problem:
 def spike() -> Problem:
     """Return a mode with a hundredth of the prior's width beside a broad one, in 4 dimensions."""
     return mixture([0.5, 0.5], [[-4.0] * 4, [4.0] * 4], [1.0, 0.2])
-
-
-def two_under_a_normal_prior(d: int, wide: float, narrow: float) -> Problem:
-    """Return two modes of unequal width under N(0, 5)."""
-    modes = ((0.3, -5, wide), (0.7, 5, narrow))
-    parts = [np.log(w) + d * st.norm.logpdf(m, 0, np.hypot(5, s)) for w, m, s in modes]
-    flat = two(d, wide, narrow)
-    return Problem(flat.log_likelihood, [st.norm(0, 5)] * d, float(np.logaddexp(*parts)))
-
-
-def student_and_banana() -> Problem:
-    """Return a Student's mode (4 degrees of freedom) and a curved one, in 5 dimensions.
-
-    The curve has a Jacobian of 1, so both are normalised; 1e-4 of them is outside the box.
-    """
-    student = st.multivariate_t(np.full(5, -6.0), 0.25 * (0.5 * np.eye(5) + 0.5), df=4)
-
-    def log_likelihood(x: Any) -> Any:
-        bend = x[:, 1] - 0.5 * (x[:, 0] ** 2 - 2.25)
-        banana = st.norm.logpdf(x[:, 0], 0, 1.5) + st.norm.logpdf(bend, 0, 0.4)
-        banana = banana + st.norm.logpdf(x[:, 2:], 3, 0.7).sum(axis=1)
-        return np.logaddexp(np.log(0.4) + student.logpdf(x), np.log(0.6) + banana)
-
-    return Problem(log_likelihood, [st.uniform(-20, 40)] * 5, -5 * np.log(40))
-
-
-def two_explanations() -> Problem:
-    """Return a regression whose first two columns are nearly the same, and sparse coefficients.
-
-    A coefficient is N(0, 0.05^2) or N(0, 2^2), with equal chances, so Z is a sum over 2^6 normal
-    densities of the data.
-    """
-    rng = np.random.default_rng(19)
-    x = rng.standard_normal((40, 6))
-    x[:, 1] = x[:, 0] + 0.05 * rng.standard_normal(40)
-    y = 1.5 * x[:, 0] - 0.8 * x[:, 3] + 0.5 * rng.standard_normal(40)
-    scales = np.array([0.05, 2.0])
-
-    def sample(rng: np.random.Generator, size: int) -> Any:
-        return scales[rng.integers(2, size=(size, 6))] * rng.standard_normal((size, 6))
-
-    def logpdf(b: Any) -> Any:
-        logs = [np.log(0.5) - 0.5 * (b / s) ** 2 - np.log(s * np.sqrt(2 * np.pi)) for s in scales]
-        return np.logaddexp(*logs).sum(axis=1)
-
-    def log_likelihood(b: Any) -> Any:
-        away = (y - b @ x.T) / 0.5
-        return -0.5 * (away**2).sum(axis=1) - 40 * np.log(0.5 * np.sqrt(2 * np.pi))
-
-    parts = [
-        st.multivariate_normal(np.zeros(40), 0.25 * np.eye(40) + (x * np.array(s) ** 2) @ x.T)
-        .logpdf(y) - 6 * np.log(2)
-        for s in product(scales, repeat=6)
-    ]  # fmt: skip
-    prior: Any = (sample, logpdf)
-    return Problem(log_likelihood, prior, float(np.logaddexp.reduce(parts)))
 
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {

@@ -78,9 +78,14 @@ def test_hard_models_have_honest_error_bars(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["correlated, d = 10", "two modes, d = 10"])
-def test_a_budget_that_is_too_small_for_ten_dimensions_says_so(name: str) -> None:
-    log_likelihood, prior, *_ = MODELS[name]
+def test_a_small_budget_in_ten_dimensions_is_right_or_says_that_it_is_not_usable(
+    name: str,
+) -> None:
+    log_likelihood, prior, truth, *_ = MODELS[name]
+    right = 0
     for seed in range(5):
-        said = " ".join(cr.evidence(log_likelihood, prior, draws=4000, rng=seed).warnings)
-        assert "the budget was small" in said
-        assert "effective degrees of freedom" in said
+        result = cr.evidence(log_likelihood, prior, draws=4000, rng=seed)
+        near = abs(result.log_value - truth) < 4 * result.log_stderr < 0.2
+        right += near
+        assert near or result.warnings
+    assert right >= 4

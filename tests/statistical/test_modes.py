@@ -9,6 +9,7 @@ import pytest
 import scipy.stats as st
 
 import croupier as cr
+from benchmarks.evidence_problems import sinusoids
 
 pytestmark = pytest.mark.filterwarnings("ignore::croupier.CroupierWarning")
 
@@ -85,3 +86,16 @@ def test_the_end_of_a_curved_valley_is_in_the_evidence() -> None:
         )  # fmt: skip
         off = abs(result.log_value + 19.732429)
         assert off < 4 * result.log_stderr or result.warnings
+
+
+@pytest.mark.slow
+def test_climbs_go_on_although_most_peaks_have_no_mass() -> None:
+    """Two waves of unknown frequency: 113 climbs end at 78 peaks, and two of them hold the mass.
+
+    A search that ends when new peaks have no mass is off by log 2.
+    """
+    log_likelihood, prior, truth = sinusoids(2)
+    result = cr.evidence(
+        log_likelihood, prior, draws=100_000, rng=0, vectorised=True, progress=False
+    )
+    assert abs(result.log_value - truth) < max(0.1, 4 * result.log_stderr)

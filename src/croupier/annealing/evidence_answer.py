@@ -27,10 +27,6 @@ _FEW: Final = 100.0
 #: unseen, a tenth of it with this many: where the likelihood is 0, no climb leads there.
 _POSSIBLE: Final = 30
 
-#: Where so many climbs have each found a new peak, most of the next one's chance is a new peak,
-#: too (Good, Biometrika 40, 1953): two sinusoids have missed half of the mass.
-_RUGGED: Final = 5
-
 #: Above this shape the weights have no mean; above the second, their error is not to be trusted
 #: (Vehtari et al. 2024), as on a funnel.
 _NO_MEAN: Final = 1.0
@@ -71,8 +67,9 @@ class Drawn(NamedTuple):
 
     @property
     def uncertain(self) -> bool:
-        """Whether a warning is due."""
-        return self.effective < _FEW or self.shape > _UNRELIABLE
+        """Whether a warning is due: a tail says little where weights vary less than their mean."""
+        heavy = self.shape > _UNRELIABLE and 2 * self.effective < len(self.logs)
+        return self.effective < _FEW or heavy
 
 
 def pooled_of(drawn: Drawn) -> tuple[Pooled, int]:
@@ -139,14 +136,9 @@ def _of_answer(search: Search, drawn: Drawn | None) -> list[str]:
         )
     if search.still_finding:
         found.append(
-            f"after {search.climbs} climbs their share of the budget was used up, and prior points "
-            "were left that the known peaks do not explain: peaks may be missing; give a larger "
+            f"after {search.climbs} climbs to {len(search.peaks)} peaks their share of the budget "
+            "was used up while they still found new ones: others may be missing; give a larger "
             "budget"
-        )
-    elif search.climbs >= _RUGGED and len(search.peaks) > search.climbs / 2:
-        found.append(
-            f"{search.climbs} climbs have ended at {len(search.peaks)} different peaks: others may "
-            "be missing; give a larger budget, or a prior that is nearer to the posterior"
         )
     return found
 

@@ -25,13 +25,10 @@ from croupier.seeds import POLICY, stream
 
 __all__ = ["Epoch", "Evaluated", "Model", "Planned", "Search", "Start", "relative_variance"]
 
-#: The share of a budget for prior points, for climbs, for climbs while they still find modes, and
-#: for the first climb alone, without which a smooth posterior in many dimensions has no start.
-#: Prior points find what nothing else does.
-_PRIOR_SHARE: Final = 0.15
-_CLIMB_SHARE: Final = 0.2
-_FINDING_SHARE: Final = 0.35
-_FIRST_CLIMB: Final = 0.5
+#: The share of a budget for prior points, which find what nothing else does, and that of the rest
+#: for climbs. With less, they end while most of them still find new modes.
+_PRIOR_SHARE: Final = 0.3
+_CLIMB_SHARE: Final = 0.5
 
 #: With a tolerance, so many prior points: a larger budget is then only a limit.
 _ENOUGH_PRIOR: Final = 10_000
@@ -44,11 +41,10 @@ _FARTHEST: Final = 10.0
 _GROWTH: Final = 8
 
 #: A climb starts at a prior point that is so many local deviations above the known peaks; two
-#: rounds of climbs in a row without a peak of any mass are the last.
+#: rounds of climbs in a row without a new peak are the last.
 _OUTLYING: Final = 4.0
 _MOST_CLIMBS: Final = 16
 _IN_VAIN: Final = 2
-_NO_MASS: Final = 7.0
 
 #: The share of prior draws while the mixture is a guess, and in the epochs.
 _GUESS_PRIOR: Final = 0.1
@@ -209,11 +205,11 @@ class Search:
         untried = np.isfinite(heights)
         usual = 60 + 3 * d if self.model.gradient else d * (d / 2 + 25) + 20
         price, began, vain = usual / self._budget, self._used, 0
+        share = _CLIMB_SHARE * (1 - began)
         while vain < _IN_VAIN:
-            share = _CLIMB_SHARE if vain else _FINDING_SHARE
             left = share - (self._used - began)
-            spent = left < price and (self.climbs or price > 2 * _FIRST_CLIMB)
-            if spent and len(self.peaks) < 2:
+            spent = left < price and (self.climbs or price > 2 * share)
+            if spent and not self.peaks:
                 return
             number = int(np.clip(left / price / 3, 1, _MOST_CLIMBS))
             if not self.peaks:
@@ -223,7 +219,7 @@ class Search:
                 least = _OUTLYING
             starts = _highest(np.where(untried, score, -math.inf), least, number)
             if spent:
-                self.still_finding = not vain or len(starts) > 0
+                self.still_finding = not vain and len(starts) + len(self.peaks) > 1
                 return
             if not len(starts):  # at least once, from what the peaks explain least
                 score = unexplained(points, heights, self.peaks, self.model.bounded)
@@ -232,14 +228,13 @@ class Search:
                 if not len(starts):
                     return
             untried[starts] = False
-            most = (left if self.climbs else _FIRST_CLIMB) * self._budget / len(starts)
+            most = left * self._budget / len(starts)
             new = yield from self._climbed(points[starts], heights[starts], most)
             price = max((self._used - began) / self.climbs, 1e-9)
             vain = 0 if new else vain + 1
 
     def _climbed(self, starts: Floats, heights: Floats, most: float) -> Rounds:
-        """Climb from starts; return whether a new peak has a mass that counts."""
-        best = max((peak.log_mass for peak in self.peaks), default=-math.inf)
+        """Climb from starts; return whether a peak is new."""
         gradient = self.model.gradient
         many = together(
             [
@@ -258,8 +253,7 @@ class Search:
         except StopIteration as done:
             peaks = done.value
         self.climbs += len(starts)
-        new = joined(self.peaks, peaks)
-        return any(peak.log_mass > best - _NO_MASS for peak in new)
+        return bool(joined(self.peaks, peaks))
 
     # -- population and epochs
 

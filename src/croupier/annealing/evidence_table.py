@@ -33,7 +33,8 @@ __all__ = ["PHASES", "EvidenceTable", "loss"]
 #: The arms of a plan: both evaluate the same likelihood.
 PHASES: Final = ("search", "estimate")
 
-#: A round has this many batches, for up to so many workers.
+#: A round of n points has sqrt(n) batches, and at most so many: a batch costs a millisecond, and a
+#: few points do not need many workers.
 _PIECES: Final = 8
 
 #: A tolerance on log Z is met by this many draws of relative variance 1, times 1/tolerance^2: the
@@ -106,7 +107,7 @@ class EvidenceTable(Rounds):
 
     def _pieces(self, size: int) -> list[Piece]:
         self._size = size
-        each = min(max(1, math.ceil(size / _PIECES)), self.most_in_a_call)
+        each = min(math.ceil(size / min(_PIECES, math.sqrt(size))), self.most_in_a_call)
         return pieces(PHASES[self._estimating], size, each)
 
     @property

@@ -14,6 +14,7 @@ from scipy.special import betaln
 
 import croupier as cr
 from croupier.annealing.annealed import ais
+from croupier.annealing.evidence_answer import Drawn
 from croupier.annealing.models import model_of
 from croupier.annealing.prior_checks import log_mass
 
@@ -378,6 +379,43 @@ def test_a_narrow_mode_beside_a_broad_one_is_found() -> None:
     truth = -2 * np.log(10)
     result = cr.evidence(log_likelihood, [st.uniform(-5, 10)] * 2, draws=20_000, rng=5)
     assert abs(z_score(result, truth)) < 4
+
+
+def many_modes(x: np.ndarray, places: np.ndarray, width: float) -> Any:
+    squares = [((x - place) ** 2).sum(axis=1) for place in places]
+    density = -0.5 * np.array(squares) / width**2
+    constant = x.shape[1] * np.log(width * np.sqrt(2 * np.pi)) + np.log(len(places))
+    return np.logaddexp.reduce(density, axis=0) - constant
+
+
+@pytest.mark.parametrize(("d", "modes"), [(20, 2), (20, 5), (8, 10)])
+def test_a_search_that_had_no_time_for_all_modes_says_so(d: int, modes: int) -> None:
+    """With 3000 evaluations there are a few climbs, and prior points that these do not explain."""
+    places = np.random.default_rng(d).uniform(-8, 8, (modes, d))
+    log_likelihood = partial(many_modes, places=places, width=0.4)
+    result = cr.evidence(log_likelihood, [(-10, 10)] * d, draws=3000, rng=1, vectorised=True)
+    error = result.log_value + d * np.log(20)
+    assert abs(error) < 4 * result.log_stderr or any("others may" in w for w in result.warnings)
+
+
+def test_a_result_says_how_small_a_mode_could_be_missing() -> None:
+    log_likelihood, prior, _ = gaussian_model(2)
+    result = cr.evidence(log_likelihood, prior, draws=10_000, rng=1)
+    search = result.details["search"]
+    assert search["prior_points"] == 3000
+    assert search["could_hide"] == pytest.approx(np.log(20) / 3000)
+    assert "a mode whose basin holds less than 0.001 of the prior" in str(result)
+
+
+@pytest.mark.parametrize(("scale", "warns"), [(0.002, False), (0.05, True)])
+def test_a_heavy_tail_warns_where_weights_vary_more_than_their_mean(
+    scale: float, warns: bool
+) -> None:
+    u = (np.arange(4000) + 0.5) / 4000
+    drawn = Drawn.of(np.log(1 + scale * u**-0.9))
+    assert drawn.shape > 0.7
+    assert drawn.effective > 100
+    assert drawn.uncertain == warns
 
 
 def test_an_answer_that_rests_on_nothing_has_no_error() -> None:
