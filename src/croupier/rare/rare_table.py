@@ -48,7 +48,7 @@ _PIECES: Final = 16
 _CHOSEN_PIECES: Final = 64
 
 #: The phases of a run whose g a surrogate learns.
-_LEARNED: Final = ("learning", "fresh")
+_LEARNED: Final = ("plain", "learning", "fresh")
 
 #: An estimate begins with 200 draws and grows by a quarter.
 _BEGIN: Final = 200
