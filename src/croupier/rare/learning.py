@@ -127,7 +127,7 @@ class Learning:
     @property
     def plain_calls(self) -> int:
         """How many of the first calls are draws of the normal distribution itself."""
-        return self._design // 2
+        return max(6, self._design // 3)
 
     @property
     def chosen_calls(self) -> int:
