@@ -70,7 +70,10 @@ _FORECASTS: Final = 4_000_000
 
 
 class LearnedPhase:
-    """Learning, then epochs of fresh calls. `over` is True when something else has taken over."""
+    """Learning, then epochs of fresh calls. `over` is True when something else has taken over.
+
+    `promised` is True when plain draws have shown that learning pays; a stored run knows it.
+    """
 
     def __init__(self, learning: Learning, seed: int, width: int) -> None:
         self.learning = learning
@@ -81,7 +84,8 @@ class LearnedPhase:
         self.forecast: Forecast | None = None
         self._seed, self._width = seed, width
         self._most = 0.0
-        self._fresh = self._promised = False
+        self._fresh = False
+        self.promised = False
 
     @property
     def standing(self) -> str | None:
@@ -136,18 +140,19 @@ class LearnedPhase:
 
     def _promises(self, left: float) -> bool:
         """Tell whether the surrogate, as it is, would be far better than plain draws."""
-        if not self._promised:
-            self._promised = self._relative_error(left) < _PROMISE
-        return self._promised
+        if not self.promised:
+            rng = self._forecast_rng()
+            found = forecast_of(*self.learning.look(rng), rng)
+            self.promised = self._relative_error(found, left) < _PROMISE
+        return self.promised
 
-    def _relative_error(self, left: float) -> float:
+    def _forecast_rng(self) -> np.random.Generator:
+        return stream(self._seed, POLICY, _FORECASTS + len(self.learning))
+
+    def _relative_error(self, found: Forecast, left: float) -> float:
         """Return the error of fresh calls from now on, relative to that of plain draws."""
-        self.learning.settle()
-        surrogate, enough = self.learning.surrogate, min(left, 1e9)
-        assert surrogate is not None
-        rng = stream(self._seed, POLICY, _FORECASTS + len(self.learning))
-        self.forecast = found = forecast_of(surrogate, self.learning.mixture, rng)
-        M, n = min(found.mean, 1.0), enough + len(self.learning.plain.x)
+        enough, M = min(left, 1e9), min(found.mean, 1.0)
+        n = enough + len(self.learning.plain.x)
         # Without a hit, the interval ends at 3.7/n.
         return found.error(enough) / max(math.sqrt(M * (1 - M) / n), 1 / n)
 
@@ -177,9 +182,11 @@ class LearnedPhase:
 
     def _pays(self, left: float, aim: Aim, search: float) -> bool:
         """Tell whether fresh calls have a smaller error than plain draws and than a search."""
-        relative, found = self._relative_error(left), self.forecast
-        assert found is not None
-        M = min(found.mean, 1.0)
+        self.learning.settle()
+        surrogate = self.learning.surrogate
+        assert surrogate is not None
+        self.forecast = found = forecast_of(surrogate, self.learning.mixture, self._forecast_rng())
+        M, relative = min(found.mean, 1.0), self._relative_error(found, left)
         hopeless = not self.learning.failures and found.failing * left < _FEWEST_FAILING
         if not M > 0 or hopeless or relative >= 1:
             return False

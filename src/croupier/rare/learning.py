@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.rare.components import mixture_of, scout_widths
+from croupier.rare.components import Frozen, mixture_of, scout_widths
 from croupier.rare.free_points import POINTS, Population, aimed
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import MOST_DOUBT, Surrogate, View, surrogate_of
@@ -244,6 +244,15 @@ class Learning:
         return stream(self.seed, POLICY, _STREAMS + self._steps)
 
     # -- the surrogate
+
+    def look(self, rng: np.random.Generator) -> tuple[Surrogate, Frozen]:
+        """Return a process of everything so far, and a mixture where it may be below 0.
+
+        Nothing is kept of it: learning does not depend on how often it is looked at.
+        """
+        with one_thread():
+            found = surrogate_of(*self._used(self.called)).doubted(self._kappa())
+            return found, aimed(found, mixture_of(None, self.d, 0.0), lambda: rng, last=False)
 
     def refit(self, *, last: bool = False) -> None:
         """Fit the process, and draw new points where it says that g may be below 0.

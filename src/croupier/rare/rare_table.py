@@ -118,6 +118,7 @@ class RareTable(Rounds):
             "planned": self._round.size,
             "epoch": self._epoch,
             "stopped": self._stopped,
+            "promised": self._learned is not None and self._learned.promised,
             "first": piece.start == 0,
             "own": tuple(self._own[part].tolist()),
             "mixture": self._plain,
@@ -270,6 +271,7 @@ class RareTable(Rounds):
         extra = extra_of(outcome)
         mixture = Frozen.of(extra["mixture"]) if "mixture" in extra else None
         if extra["phase"] in _LEARNED and self._learned is not None:
+            self._learned.promised = bool(extra["promised"])
             return self._pieces(self._learned.plan(extra["phase"], int(extra["planned"])))
         self._take_over()
         if extra["phase"] != "estimate":
