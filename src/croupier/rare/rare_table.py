@@ -87,7 +87,7 @@ class RareTable(Rounds):
         if "known" in settings:
             evaluated = Known(*(np.array(column, float) for column in settings["known"]))
         self._learned: LearnedPhase | None = None
-        if self._d <= LEARNED_UP_TO and self._m == 1 and not gradient:
+        if self._d <= LEARNED_UP_TO and self._m == 1:
             learning = Learning(self._d, plan.seed, known, evaluated)
             self._learned = LearnedPhase(learning, plan.seed, plan.width)
         elif evaluated is not None:
