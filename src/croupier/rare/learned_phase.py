@@ -259,7 +259,7 @@ class LearnedPhase:
             self.learning.keep(x, g)
         else:
             self.calls += len(x)
-            self.learning.add(x, g, plain=phase == "plain")
+            self.learning.add(x, g, phase)
 
     def pooled(self, correction: Correction) -> Pooled:
         """Return the estimate of fresh calls; it is another one if nothing has ever failed."""

@@ -88,7 +88,7 @@ class Learning:
     Half of the first calls are draws of the normal distribution. Points `starts` (k, d) that one
     knows and Sobol points of wider normal distributions follow. Points that are `known` from
     elsewhere are learned, too, and are no calls. Everything depends on the points, their values and
-    the seed only.
+    the seed only. `phases` says why each call was made: it is "plain", "learning" or "fresh".
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Learning:
         self.contradicted = False
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of(None, d, 0.0)
-        self._plain = np.empty(0, np.bool_)
+        self.phases: NDArray[np.str_] = np.empty(0, "<U8")
         self._compared = False
         self._missed = np.empty((0, 2))
         self._fitted_at = self._steps = 0
@@ -132,7 +132,7 @@ class Learning:
     @property
     def chosen_calls(self) -> int:
         """How many calls were no draws of the normal distribution itself: they were chosen."""
-        return len(self) - int(np.count_nonzero(self._plain))
+        return int(np.count_nonzero(self.phases != "plain"))
 
     @property
     def missing(self) -> int:
@@ -143,7 +143,8 @@ class Learning:
     def plain(self) -> Known:
         """The draws of the normal distribution itself, and g there."""
         x, g = self.called
-        return Known(x[self._plain], g[self._plain])
+        plain = self.phases == "plain"
+        return Known(x[plain], g[plain])
 
     @property
     def called(self) -> Known:
@@ -173,9 +174,9 @@ class Learning:
         """How many calls fail."""
         return int(np.count_nonzero(self.called.g < 0))
 
-    def add(self, x: Floats, g: Floats, *, plain: bool = False) -> None:
-        """Take points (n, d) and the limit state there (n,); `plain` are nominal draws."""
-        self.keep(x, g, plain=plain)
+    def add(self, x: Floats, g: Floats, phase: str = "learning") -> None:
+        """Take points (n, d) and the limit state there (n,); those that are "plain" were drawn."""
+        self.keep(x, g, phase)
         if len(self._known.x) and not self._compared and not self.missing:
             self._compare()
         elif self.surrogate is not None and self._view is not None:
@@ -183,14 +184,14 @@ class Learning:
                 self.surrogate = self.surrogate.with_points(x, g)
                 self._view = self._view.learned(self.surrogate)
 
-    def keep(self, x: Floats, g: Floats, *, plain: bool = False) -> None:
+    def keep(self, x: Floats, g: Floats, phase: str = "fresh") -> None:
         """Take fresh calls: the surrogate learns them when it is fitted again."""
         if self.surrogate is not None:
             with one_thread():
                 missed = np.column_stack(self.surrogate.missed(x, g))
             self._missed = np.concatenate((self._missed, missed))
         self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
-        self._plain = np.concatenate((self._plain, np.full(len(x), plain)))
+        self.phases = np.concatenate((self.phases, np.full(len(x), phase, "<U8")))
 
     def _compare(self) -> None:
         """Forget the known points if a process that is fitted to them misses the first calls.
@@ -204,7 +205,8 @@ class Learning:
         with one_thread():
             told = surrogate_of(*others)
             z, _ = told.missed(*self.called)
-        parts = [part for part in (z[self._plain], z[~self._plain]) if len(part)]
+        plain = self.phases == "plain"
+        parts = [part for part in (z[plain], z[~plain]) if len(part)]
         if max(float(np.mean(np.square(part))) for part in parts) > (MOST_DOUBT * told.kappa) ** 2:
             self._forget()
 

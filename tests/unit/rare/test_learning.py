@@ -218,3 +218,23 @@ def test_thousands_of_fresh_calls_leave_a_process_of_three_hundred_points() -> N
     assert result.search["learned"]
     assert result.value == pytest.approx(stats.norm.sf(3.5), rel=0.03)
     assert result.stderr < 0.02 * result.value
+
+
+def test_the_picture_of_a_surrogate_shows_every_call_and_the_limit(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    store = tmp_path / "run.db"
+    result = cr.probability(beyond, 4, draws=60, rng=7, store=store, progress=False)
+    figure = result.plot()
+    assert len(figure.axes) == 6
+    found = result.details["slices"]
+    assert len(found) == 3
+    for each in found:
+        assert len(each["points"]) == len(each["fails"]) == result.draws
+        assert sum(each["fresh"]) == result.arms["estimate"].draws
+        at = np.array(each["at"])
+        x = np.tile(result.search["components"][0]["design_point_normal"], (len(at) ** 2, 1))
+        x[:, each["axes"]] = np.column_stack([k.ravel() for k in np.meshgrid(at, at)])
+        near = np.abs(x).max(axis=1) < 4
+        agree = (beyond(x) < 0) == (np.array(each["limit"]).ravel() < 0)
+        assert agree[near].mean() > 0.97
+    assert cr.open_run(store).result().as_summary() == result.as_summary()
