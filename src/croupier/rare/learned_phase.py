@@ -124,8 +124,10 @@ class LearnedPhase:
             return None if few else ("plain", learning.plain_calls)
         missing, loss = learning.missing, learning.chosen_calls + max(learning.missing, 1)
         safe = loss <= _LOST * (n + left)
-        if not learning.learnable:
-            return ("learning", min(missing, int(left))) if missing and safe else None
+        if not learning.learnable:  # a search looks farther, if there is room for one
+            room = int(_LOST * (n + left)) - learning.chosen_calls if left < 2 * search else missing
+            more = min(room, int(left)) if safe else 0
+            return ("learning", more) if more > 0 else None
         if not (safe or len(self.correction) or self._promises(left)):
             more = math.ceil(_MORE_PLAIN * n)
             return ("plain", more) if more < left else None
@@ -245,8 +247,8 @@ class LearnedPhase:
             return Round(phase, size, points=self.stage.points)
         if phase == "plain":
             return Round(phase, size, points=learning.draws(size))
-        if learning.missing:
-            return Round(phase, size, points=learning.first()[:size])
+        if learning.missing or not learning.learnable:
+            return Round(phase, size, points=learning.first(size))
         return Round(phase, size, points=learning.next(size))
 
     # -- what was told

@@ -16,8 +16,8 @@ from croupier.rare.components import scout_widths, scouts
 from croupier.rare.corrected import SCOUTING, Correction
 from croupier.rare.learned_phase import LearnedPhase
 from croupier.rare.learning import LOOKED_THROUGH
-from croupier.rare.slices import slices_of
 from croupier.rare.rare_result import ProbabilityResult, apart, facts_of, reliability
+from croupier.rare.slices import slices_of
 from croupier.results.result import Result
 
 __all__ = ["Found"]

@@ -227,13 +227,13 @@ class Learning:
         """Return n draws (n, d) of the normal distribution itself."""
         return self._rng().standard_normal((n, self.d))
 
-    def first(self) -> Floats:
-        """Return the first points that are chosen: wider than the normal distribution."""
+    def first(self, n: int) -> Floats:
+        """Return n of the first points that are chosen: given, or wider than the distribution."""
         from scipy.special import ndtri
         from scipy.stats.qmc import Sobol
 
-        given = self._given[self.chosen_calls :]
-        n = self.missing - len(given)
+        given = self._given[self.chosen_calls :][:n]
+        n -= len(given)
         if not n:
             return given
         cube = Sobol(self.d, rng=self._rng()).random_base2(math.ceil(math.log2(n)))[:n]

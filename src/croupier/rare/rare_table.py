@@ -139,7 +139,7 @@ class RareTable(Rounds):
             chosen = self._learned.decide(left, self.aim, self._search.least_calls)
             if chosen is not None:
                 return self._pieces(self._learned.plan(*chosen))
-            self._take_over()
+            self._take_over(left)
         t = self._search.calls
         if not t and self._estimate is None and left < self._search.least_budget:
             self._search.stop()  # too little would be left for the estimate
@@ -162,11 +162,13 @@ class RareTable(Rounds):
         size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
         return self._pieces(Round("estimate", size, self._estimate.mixture))
 
-    def _take_over(self) -> None:
+    def _take_over(self, left: float) -> None:
         """End the learning: the search and its surrogate get all points."""
         if self._learned is not None and not self._learned.over:
             self._learned.over = True
-            self._search.more = self._learned.learning.x, self._learned.learning.g
+            x, g = self._learned.learning.x, self._learned.learning.g
+            self._search.more = x, g
+            self._search.begin_near(x[g < 0], left)
 
     def _pieces(self, planned: Round) -> list[Piece]:
         """Begin a round: deal its draws to the components of its mixture, and cut it."""
@@ -273,7 +275,7 @@ class RareTable(Rounds):
         if extra["phase"] in _LEARNED and self._learned is not None:
             self._learned.promised = bool(extra["promised"])
             return self._pieces(self._learned.plan(extra["phase"], int(extra["planned"])))
-        self._take_over()
+        self._take_over(math.inf)
         if extra["phase"] != "estimate":
             found = self._search.next()
             if found is None or found.phase != extra["phase"]:

@@ -1,4 +1,4 @@
-"""Slices: what a surrogate has learned, in two coordinates at a time, as plain data for a picture."""
+"""Slices: what a surrogate has learned, in two coordinates at a time, as data for a picture."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _STEPS: Final = 31
 def slices_of(learning: Learning, centre: Floats) -> list[dict[str, Any]]:
     """Return planes through a point (d,) of normal space, for every pair of its largest numbers.
 
-    Each has the surrogate and its chance of failure on a grid, and all calls as the plane sees them.
-    In one dimension there is no plane.
+    Each has the surrogate and its chance of failure on a grid, and all calls, seen from above. In
+    one dimension there is no plane.
     """
     from scipy.special import ndtr
 

@@ -24,6 +24,15 @@ def beyond(x: Any) -> Any:
     return 3.5 - x.sum(axis=1) / np.sqrt(x.shape[1])
 
 
+def begun(learning: Learning, g: Any) -> None:
+    """Make the first calls: plain draws, then wider points."""
+    x = learning.draws(learning.plain_calls)
+    learning.add(x, g(x), "plain")
+    while learning.missing:
+        x = learning.first(learning.missing)
+        learning.add(x, g(x))
+
+
 def zero_one(x: Any) -> Any:
     return np.where(beyond(x) < 0, -1.0, 1.0)
 
@@ -127,9 +136,7 @@ def test_known_points_of_a_noisy_function_are_used() -> None:
 
     again = np.random.default_rng(2).random(60)
     learning = Learning(2, 7, known=Known(x, beyond(x) + 0.1 * again))
-    while len(learning) < learning.first_calls:
-        points = learning.first()
-        learning.add(points, noisy(points))
+    begun(learning, noisy)
     assert not learning.contradicted
 
 
@@ -178,9 +185,7 @@ def test_learning_depends_on_its_points_and_seed_only() -> None:
     made = []
     for _ in range(2):
         learning = Learning(2, 7)
-        for _ in range(2):
-            x = learning.first()
-            learning.add(x, beyond(x))
+        begun(learning, beyond)
         x = learning.next(3)
         made.append(x.tolist())
         assert len(np.unique(x, axis=0)) == 3
@@ -207,7 +212,7 @@ def test_a_surrogate_that_is_wrong_is_learned_further_after_the_first_fresh_call
 
 def test_nothing_is_learned_from_one_number() -> None:
     learning = Learning(2, 7, known=Known(np.zeros((1, 2)), np.ones(1)))
-    learning.add(learning.first(), np.ones(4))
+    learning.add(learning.first(4), np.ones(4))
     assert len(learning) == 4
     assert not learning.learnable
 
