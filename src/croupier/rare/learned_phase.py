@@ -31,8 +31,8 @@ _FIRST: Final = 0.4
 _LOST: Final = 0.05
 
 #: Learning pays if the surrogate of the first calls would leave this share of the error of plain
-#: draws: it may have the error wrong by a factor of 2.
-_PROMISE: Final = 0.5
+#: draws: its own errors, of few points, may be wrong by a factor of 3.
+_PROMISE: Final = 0.3
 
 #: Plain draws go on for this share of what is known, until the surrogate promises more.
 _MORE_PLAIN: Final = 0.25
