@@ -132,7 +132,7 @@ def test_watch_in_a_terminal_follows_a_run(tmp_path: Path) -> None:
         run.wait()
         subprocess.run([*tmux, "kill-server"], check=False)
     assert len(set(screens)) >= 3
-    assert "running: pid" in screens[-1]
+    assert "running: pid" in screens[-1].replace("\n", "")  # a long path wraps the line
     assert screens[-1].count("95% interval") == 1  # it is drawn in its place
 
 
