@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from croupier.results.rows import arm_summary, plain
-from croupier.views.summary import Slice, Summary
+from croupier.views.summary import Summary
 
 if TYPE_CHECKING:
     from croupier.results.result import Result
@@ -55,7 +55,7 @@ def summary_of(result: Result) -> Summary:
     if "shown" in result.details:
         summary["shown"] = list(result.details["shown"])
     if "slices" in result.details:
-        summary["slices"] = [Slice(**each) for each in result.details["slices"]]
+        summary["slices"] = list(result.details["slices"])
     if result.runs is not None:
         agreement = plain(result.runs.agreement)
         summary["runs"] = {"seeds": list(result.runs.seeds), "agreement": agreement}

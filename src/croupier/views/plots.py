@@ -79,7 +79,7 @@ def plot(
         slices = summary.get("slices", [])
         if figure is None:
             figure = create(12, 7.8 if slices else 3.8)
-        rows = figure.subfigures(2, 1) if slices else [figure]
+        rows: Any = figure.subfigures(2, 1) if slices else [figure]
         left, middle, right = rows[0].subplots(1, 3, width_ratios=[1.15, 1.15, 1])
         if slices:
             for axes, found in zip_longest(rows[1].subplots(1, 3), slices):
