@@ -1,8 +1,4 @@
-"""Decisions and simulated steps of croupier, beside other bandit libraries and without skipping.
-
-A decision is the choice among 16 arms and learning one payoff; every library gets its payoffs from
-the same list. croupier updates its ledger when it is first read, so there is a second figure: the
-same loop with one result at its end.
+"""Simulated steps of croupier, beside other bandit libraries and without skipping.
 
 A simulated step is measured in CPU time of one process, without compilation: the smallest of
 several rounds in turns. The other libraries get a plain loop: choose an arm, take a payoff from a
@@ -34,130 +30,6 @@ import croupier as cr
 from benchmarks import runner
 from benchmarks.pages import Table
 from benchmarks.runner import load
-
-# -- decisions
-
-#: The policy of croupier that plays against the UCB1 of the others, among so many arms.
-POLICY = cr.policies.UCB1(bounds=(0, 1))
-PLAYED = 16
-
-
-class Player(NamedTuple):
-    """Makes a number of decisions, and returns the result of all of them."""
-
-    play: Callable[[int], None]
-    result: Callable[[], object]
-
-
-class Times(NamedTuple):
-    """Seconds per decision: for the loop alone, and with the result at its end."""
-
-    decision: float
-    with_result: float
-
-
-def smpybandits_policies() -> Any:
-    """Return SMPyBandits.Policies, which needs an older scipy and prints a lot."""
-    if not hasattr(scipy.special, "btdtri"):  # the same function has a newer name
-        scipy.special.btdtri = scipy.special.betaincinv
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load("SMPyBandits.Policies", "speed")
-
-
-def payoffs_without_end() -> Iterator[float]:
-    """Return payoffs in [0, 1], without end."""
-    return itertools.cycle(np.random.default_rng(0).random(10_000).tolist())
-
-
-def croupier_player() -> Player:
-    payoffs = payoffs_without_end()
-    table = cr.Allocator([f"arm {k}" for k in range(PLAYED)], policy=POLICY, batch="one", rng=1)
-
-    def play(decisions: int) -> None:
-        for _ in range(decisions):
-            batch = table.ask()
-            assert batch is not None
-            table.tell(batch, [next(payoffs)])
-
-    return Player(play, table.result)
-
-
-def smpybandits_player() -> Player:
-    payoffs = payoffs_without_end()
-    policy = smpybandits_policies().UCB(PLAYED)
-    policy.startGame()
-
-    def play(decisions: int) -> None:
-        for _ in range(decisions):
-            policy.getReward(policy.choice(), next(payoffs))
-
-    return Player(play, lambda: policy.rewards / policy.pulls)
-
-
-def mabwiser_player() -> Player:
-    payoffs = payoffs_without_end()
-    mab = load("mabwiser.mab", "speed")
-    arms = list(range(PLAYED))
-    policy = mab.MAB(arms, mab.LearningPolicy.UCB1(alpha=1.0))
-    policy.fit(arms, [next(payoffs) for _ in arms])  # it does not play each arm once by itself
-
-    def play(decisions: int) -> None:
-        for _ in range(decisions):
-            policy.partial_fit([policy.predict()], [next(payoffs)])
-
-    return Player(play, policy.predict_expectations)
-
-
-#: The library, what it plays, and how.
-PLAYERS: dict[str, tuple[str, Callable[[], Player]]] = {
-    "croupier": (POLICY.name, croupier_player),
-    "SMPyBandits": ("UCB", smpybandits_player),
-    "mabwiser": ("UCB1", mabwiser_player),
-}
-
-
-def seconds_per_decision(
-    players: dict[str, Player], decisions: int, rounds: int
-) -> dict[str, Times]:
-    """Return the shortest times of each, after a warm-up, measured in turns."""
-    least = dict.fromkeys(players, Times(float("inf"), float("inf")))
-    with np.errstate(all="ignore"):  # SMPyBandits divides by the zero pulls of its first rounds
-        for player in players.values():
-            player.play(decisions)
-            player.result()
-        for _ in range(rounds):
-            for library, (play, result) in players.items():
-                began = time.perf_counter()
-                play(decisions)
-                played = time.perf_counter()
-                result()
-                took = Times(played - began, time.perf_counter() - began)
-                least[library] = Times(*map(min, least[library], took))
-    return {library: Times(*(s / decisions for s in took)) for library, took in least.items()}
-
-
-def decisions(decisions: int, rounds: int) -> list[dict[str, Any]]:
-    """Return a row for each library."""
-    players = {library: build() for library, (_, build) in PLAYERS.items()}
-    least = seconds_per_decision(players, decisions, rounds)
-    ours = least["croupier"]
-    return [
-        {
-            "library": library,
-            "version": metadata.version(library),
-            "policy": PLAYERS[library][0],
-            "arms": PLAYED,
-            "decisions": decisions,
-            "µs a decision": round(1e6 * took.decision, 1),
-            "decisions per second": round(1 / took.decision),
-            "time to croupier's": round(took.decision / ours.decision, 2),
-            "µs with the result": round(1e6 * took.with_result, 1),
-            "with the result, to croupier's": round(took.with_result / ours.with_result, 2),
-        }
-        for library, took in least.items()
-    ]
-
 
 # -- simulated steps
 
@@ -231,6 +103,15 @@ def wins(arms: int) -> list[list[int]]:
 
 def endless(table: Sequence[Iterable[Any]]) -> list[Any]:
     return [itertools.cycle(row) for row in table]
+
+
+def smpybandits_policies() -> Any:
+    """Return SMPyBandits.Policies, which needs an older scipy and prints a lot."""
+    if not hasattr(scipy.special, "btdtri"):  # the same function has a newer name
+        scipy.special.btdtri = scipy.special.betaincinv
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return load("SMPyBandits.Policies", "speed")
 
 
 def smpybandits_game(name: str, arms: int) -> Game:
@@ -453,9 +334,6 @@ def _ahead_cells(full: bool) -> Iterator[tuple[str, float, float, int]]:
 
 
 BENCHMARKS = (
-    runner.Benchmark(
-        "policies-speed", ("decisions",), lambda full: ((10_000, 5 if full else 1),), decisions
-    ),
     runner.Benchmark("simulator-rivals", ("arms", "policy"), _rival_cells, beside_others),
     runner.Benchmark("simulator-ahead", ("policy", "V1", "extra"), _ahead_cells, beside_plain),
 )

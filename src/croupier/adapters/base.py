@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
 from croupier.data.draws import Floats
 
-__all__ = ["ModelObject", "by_block", "coordinate_names", "split_points"]
+__all__ = ["CompiledModel", "ModelObject", "by_block", "coordinate_names", "split_points"]
 
 #: Compiled functions see blocks of 16, 32, ... 1024 points, so that at most 7 sizes are compiled.
 SMALLEST_BLOCK: Final = 16
@@ -46,6 +48,41 @@ class ModelObject(Protocol):
 
     def parameters(self, points: Floats) -> Mapping[str, Floats]:
         """Return the parameters of the model at each point, by their names, each (n, ...)."""
+
+
+class CompiledModel(ABC):
+    """What models share whose four functions are compiled when they are first called."""
+
+    names: tuple[str, ...]
+
+    @property
+    def dimension(self) -> int:
+        """The number of unconstrained coordinates."""
+        return len(self.names)
+
+    @cached_property
+    def _functions(self) -> dict[str, Any]:
+        return {}
+
+    @abstractmethod
+    def _call(self, which: str, points: Floats) -> Floats:
+        """Return the "likelihood" or the "prior" at each point, or its "... gradient"."""
+
+    def log_likelihood(self, points: Floats) -> Floats:
+        """Return the log-likelihood at each point, with the model's factors or potentials."""
+        return self._call("likelihood", points)
+
+    def log_prior(self, points: Floats) -> Floats:
+        """Return the log density of the prior, with the Jacobian of the transforms."""
+        return self._call("prior", points)
+
+    def gradient(self, points: Floats) -> Floats:
+        """Return the gradient of the log-likelihood at each point."""
+        return self._call("likelihood gradient", points)
+
+    def prior_gradient(self, points: Floats) -> Floats:
+        """Return the gradient of the log density of the prior at each point."""
+        return self._call("prior gradient", points)
 
 
 def coordinate_names(shapes: Mapping[str, Sequence[int]]) -> tuple[str, ...]:

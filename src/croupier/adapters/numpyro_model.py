@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from croupier.adapters.base import by_block, coordinate_names, split_points
+from croupier.adapters.base import CompiledModel, by_block, coordinate_names, split_points
 from croupier.adapters.jax_function import precise
 from croupier.data.draws import Floats
 from croupier.errors import MissingExtraError, PlanError
@@ -30,7 +30,7 @@ def numpyro(model: Callable[..., Any], *args: Any, **kwargs: Any) -> NumPyroMode
     return NumPyroModel(model, args, kwargs)
 
 
-class NumPyroModel:
+class NumPyroModel(CompiledModel):
     """The functions of a NumPyro model, compiled when they are first called."""
 
     def __init__(self, model: Callable[..., Any], args: Any, kwargs: Any) -> None:
@@ -55,11 +55,6 @@ class NumPyroModel:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was compiled: another process compiles it again."""
         return {key: vars(self)[key] for key in ("model", "args", "kwargs", "shapes", "names")}
-
-    @property
-    def dimension(self) -> int:
-        """The number of unconstrained coordinates."""
-        return len(self.names)
 
     @cached_property
     def _sites(self) -> tuple[list[str], list[str]]:
@@ -135,10 +130,6 @@ class NumPyroModel:
             total = total + jnp.sum(log)
         return total + sum(jacobians) if of_prior else total
 
-    @cached_property
-    def _functions(self) -> dict[str, Any]:
-        return {}
-
     def _call(self, which: str, points: Floats) -> Floats:
         import jax
 
@@ -151,22 +142,6 @@ class NumPyroModel:
                 function = jax.grad(one) if which.endswith("gradient") else one
                 self._functions[which] = jax.jit(jax.vmap(function))
             return by_block(self._functions[which], np.asarray(points, float))
-
-    def log_likelihood(self, points: Floats) -> Floats:
-        """Return the log-likelihood at each point, with the model's factors."""
-        return self._call("likelihood", points)
-
-    def log_prior(self, points: Floats) -> Floats:
-        """Return the log density of the prior, with the Jacobian of the transforms."""
-        return self._call("prior", points)
-
-    def gradient(self, points: Floats) -> Floats:
-        """Return the gradient of the log-likelihood at each point."""
-        return self._call("likelihood gradient", points)
-
-    def prior_gradient(self, points: Floats) -> Floats:
-        """Return the gradient of the log density of the prior at each point."""
-        return self._call("prior gradient", points)
 
     def sample(self, rng: np.random.Generator, size: int) -> Floats:
         """Return draws of the prior, as unconstrained points."""

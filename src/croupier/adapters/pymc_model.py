@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from croupier.adapters.base import coordinate_names, split_points
+from croupier.adapters.base import CompiledModel, coordinate_names, split_points
 from croupier.data.draws import Floats
 from croupier.errors import MissingExtraError, PlanError
 
@@ -34,7 +34,7 @@ def pymc(model: Any) -> PyMCModel:
     return PyMCModel(model)
 
 
-class PyMCModel:
+class PyMCModel(CompiledModel):
     """The functions of a PyMC model, compiled when they are first called."""
 
     def __init__(self, model: Any) -> None:
@@ -64,11 +64,6 @@ class PyMCModel:
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what was compiled: another process compiles it again."""
         return {key: vars(self)[key] for key in ("model", "shapes", "names")}
-
-    @property
-    def dimension(self) -> int:
-        """The number of unconstrained coordinates."""
-        return len(self.names)
 
     @property
     def _values(self) -> list[Any]:
@@ -106,32 +101,12 @@ class PyMCModel:
     def _log_prior(self) -> Any:
         return self.model.logp(vars=self.model.free_RVs, jacobian=True)
 
-    @cached_property
-    def _functions(self) -> dict[str, Any]:
-        return {}
-
-    def _call(self, name: str, points: Floats) -> Floats:
-        if name not in self._functions:
-            of_prior = name.startswith("prior")
+    def _call(self, which: str, points: Floats) -> Floats:
+        if which not in self._functions:
+            of_prior = which.startswith("prior")
             graph = self._log_prior if of_prior else self._log_likelihood
-            self._functions[name] = self._compiled([graph], gradient=name.endswith("gradient"))
-        return np.asarray(self._functions[name](np.ascontiguousarray(points, float)))
-
-    def log_likelihood(self, points: Floats) -> Floats:
-        """Return the log-likelihood at each point, with the model's potentials."""
-        return self._call("likelihood", points)
-
-    def log_prior(self, points: Floats) -> Floats:
-        """Return the log density of the prior, with the Jacobian of the transforms."""
-        return self._call("prior", points)
-
-    def gradient(self, points: Floats) -> Floats:
-        """Return the gradient of the log-likelihood at each point."""
-        return self._call("likelihood gradient", points)
-
-    def prior_gradient(self, points: Floats) -> Floats:
-        """Return the gradient of the log density of the prior at each point."""
-        return self._call("prior gradient", points)
+            self._functions[which] = self._compiled([graph], gradient=which.endswith("gradient"))
+        return np.asarray(self._functions[which](np.ascontiguousarray(points, float)))
 
     @cached_property
     def _draw(self) -> tuple[Any, list[Any]]:

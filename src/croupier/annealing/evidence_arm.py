@@ -12,7 +12,6 @@ from croupier.annealing.coordinates import Coordinates
 from croupier.annealing.gradients import Slope
 from croupier.annealing.models import Model
 from croupier.data.draws import Draws, Floats
-from croupier.distributions.mixture import Mixture
 from croupier.searching.population import Defensive
 
 __all__ = ["Evaluating"]
@@ -62,12 +61,12 @@ class Evaluating:
         self, rng: np.random.Generator, size: int, state: Mapping[str, Any]
     ) -> tuple[Floats, Defensive | None]:
         if state["points"] is not None:
-            return np.array(state["points"], float), None
-        if state["mixture"] is None:
-            return self.coordinates.sample(rng, size), Defensive(None)
-        share, mixture = float(state["mixture"]["prior"]), Mixture.of(state["mixture"])
-        plain = rng.random(size) < share
+            return state["points"], None
+        source: Defensive = state["source"]
+        if (mixture := source.mixture) is None:
+            return self.coordinates.sample(rng, size), source
+        plain = rng.random(size) < source.share
         z = np.empty((size, mixture.dimension))
         z[~plain] = mixture.draw(rng, int((~plain).sum()))[0]
         z[plain] = self.coordinates.sample(rng, int(plain.sum()))
-        return z, Defensive(mixture, share)
+        return z, source

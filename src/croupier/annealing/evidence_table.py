@@ -61,7 +61,6 @@ class EvidenceTable(Rounds):
         self._round: Planned | None = None
         self._size = 0
         self._budget: dict[str, float] = {}
-        self._plain: Any = None
         self._buffer: list[Any] = []
 
     # -- rounds
@@ -104,10 +103,6 @@ class EvidenceTable(Rounds):
                 found._replace(left=budget["left"], used=budget["used"], needed=budget["needed"])
             )
         self._buffer = []
-        source = self._round.source
-        self._plain = None
-        if source is not None and source.mixture is not None:
-            self._plain = {**source.mixture.as_plain(), "prior": source.share}
 
     def _pieces(self, size: int) -> list[Piece]:
         self._size = size
@@ -128,7 +123,7 @@ class EvidenceTable(Rounds):
             "phase": self._round.phase,
             "planned": self._size,
             **self._budget,
-            "mixture": self._plain,
+            "source": self._round.source,
             "points": None if points is None else points[part],
             "slope": self._round.slope,
         }

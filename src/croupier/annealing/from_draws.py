@@ -104,7 +104,7 @@ def evidence_from_draws(
     ends = _Ends.of(bounds, d)
     free = ends.to_free(given.points.reshape(-1, d)).reshape(m, n, d)
     first, second = free[:, : n // 2].reshape(-1, d), free[:, n // 2 :].reshape(-1, d)
-    around = settings_of(**settings)
+    run_settings = settings_of(**settings)
     some = given.points[0, :: max(1, n // 20)]
     function = log_density(log_joint, some, _LOG_JOINT, takes_of(vectorised))
     centre, root = first.mean(axis=0), _root(first)
@@ -113,7 +113,7 @@ def evidence_from_draws(
     slope = None
     if gradient is not None:
         slope = _RestSlope(Function(gradient, function.takes, GRADIENT, (d,)), ends, rest)
-    budget = around.budget
+    budget = run_settings.budget
     most = min([_HELD_SHARE * each for each in (budget.draws, budget.cost) if each] or [_MOST_HELD])
     held = second[_evenly(len(second), int(min(most, _MOST_HELD)))]
     to_normal = np.linalg.inv(_WIDER * root).T
@@ -124,7 +124,7 @@ def evidence_from_draws(
         Mixture(found.shares, found.means, found.roots, _DRAWN_DF), (held - centre) @ to_normal
     )
     model = looked_at(rest, reference, vectorised=True)
-    return searched(model, slope, around, start, given.names, ends.to_user)
+    return searched(model, slope, run_settings, start, given.names, ends.to_user)
 
 
 def read_chains(chains: Any) -> Chains:

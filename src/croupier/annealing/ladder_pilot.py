@@ -48,7 +48,7 @@ ACCEPTED: Final = 0.5
 FREEDOM: Final = 5.0
 
 #: A pilot has at most this many levels; the rest of the way is one step.
-MOST: Final = 200
+MOST_LEVELS: Final = 200
 
 #: The smallest rise of beta. A log-likelihood of -1e17 at most points of the prior is not unusual.
 TINY: Final = 1e-100
@@ -86,7 +86,7 @@ def explore(model: Model, rng: np.random.Generator) -> tuple[Level, ...] | None:
         level = _settled(rng, chains, level, model)
         step, freedom = level.step, level.freedom
         level = Level(beta, *_fitted(chains.points, np.ones(size), model.scale), step, freedom)
-        last = len(levels) >= MOST
+        last = len(levels) >= MOST_LEVELS
         rise, weights, effective = _rise(chains.likelihood, 1 - beta, last=last)
         if beta == 1:
             break

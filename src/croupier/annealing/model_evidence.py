@@ -116,14 +116,14 @@ def evidence(
     >>> bool(abs(result.log_value - truth) < 4 * result.log_stderr)
     True
     """
-    around, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
+    run_settings, own = split_options("evidence", settings, tuple(evidence.__kwdefaults__ or ()))
     if (found := model_object(log_likelihood)) is not None:
         unused = {"prior": prior, "prior_transform": prior_transform, "gradient": gradient}
         for name, value in unused.items():
             if value is not None:
                 raise PlanError(f"a model has its own prior and gradient: leave out {name}=")
-        _refuse({}, own, around)
-        return _of_model(found, around)
+        _refuse({}, own, run_settings)
+        return _of_model(found, run_settings)
     if gradient is None:
         gradient = getattr(log_likelihood, "gradient", None)
     if own.pop("log", True) is not True:
@@ -144,9 +144,9 @@ def evidence(
         model = model_of(log_likelihood, prior, **form)
         _check_prior(model)
         options = {**given, "gradient": gradient, "vectorised": vectorised}
-        return _of_ladder(log_likelihood, model.space, around, own, options)
-    _refuse(given, own, around)
-    return searched(looked_at(log_likelihood, prior, **form), gradient, around)
+        return _of_ladder(log_likelihood, model.space, run_settings, own, options)
+    _refuse(given, own, run_settings)
+    return searched(looked_at(log_likelihood, prior, **form), gradient, run_settings)
 
 
 def _check_transform(prior: PriorLike, transform: Any, dimensions: int | None) -> None:
@@ -162,21 +162,21 @@ def _check_transform(prior: PriorLike, transform: Any, dimensions: int | None) -
     count_of("dimensions", dimensions)
 
 
-def _of_model(model: ModelObject, around: RunSettings) -> EvidenceResult:
+def _of_model(model: ModelObject, run_settings: RunSettings) -> EvidenceResult:
     """Play the table of a model of another library."""
     prior = model.sample, model.log_prior
     checked = looked_at(model.log_likelihood, prior, vectorised=True, proper=True)
     return searched(
         checked,
         model.gradient,
-        around,
+        run_settings,
         names=model.names,
         named=model.parameters,
         prior_gradient=model.prior_gradient,
     )
 
 
-def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> None:
+def _refuse(given: dict[str, Any], own: dict[str, Any], run_settings: RunSettings) -> None:
     """Refuse settings of a ladder without a ladder, and what fresh draws cannot give."""
     if given:
         name, value = next(iter(given.items()))
@@ -187,12 +187,12 @@ def _refuse(given: dict[str, Any], own: dict[str, Any], around: RunSettings) -> 
     for name in _OF_ARMS:
         if own.get(name) is not None:
             raise PlanError(f"{name} is for your own ladder: give temperatures= too")
-    if around.kept == "guaranteed":
+    if run_settings.kept == "guaranteed":
         raise PlanError(
             "interval='guaranteed' is not possible for cr.evidence: the weights of its draws have "
             "no bounds that are known before"
         )
-    if around.anytime:
+    if run_settings.anytime:
         raise PlanError(
             "anytime=True is not possible for cr.evidence: a new epoch forgets older draws; give "
             "rtol= to stop early"
@@ -231,7 +231,7 @@ def looked_at(
 def searched(
     model: Model,
     gradient: Any,
-    around: RunSettings,
+    run_settings: RunSettings,
     start: Start | None = None,
     names: tuple[str, ...] = (),
     parameters: Callable[[Floats], Any] | None = None,
@@ -252,9 +252,9 @@ def searched(
             slope = None  # the climbs take differences
     arm = Evaluating(model, coordinates, slope)
     arms = [Arm(arm, name=name, version=arm.version) for name in PHASES]
-    around = replace(around, budget=_in_evaluations(around.budget))
-    executors = around.executors(arms)
-    plan = around.plan(
+    run_settings = replace(run_settings, budget=_in_evaluations(run_settings.budget))
+    executors = run_settings.executors(arms)
+    plan = run_settings.plan(
         arms,
         executors,
         table=_KIND,
@@ -269,7 +269,7 @@ def searched(
         policy={"name": _KIND},
         combine=_KIND,
     )
-    result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, around, executors))
+    result = cast(EvidenceResult, conduct(EvidenceTable, plan, arms, run_settings, executors))
     place = partial(_parameters, coordinates.place, parameters)
     return replace(result, place=place, names=names, named=named)
 
@@ -304,7 +304,7 @@ def _in_evaluations(budget: Budget) -> Budget:
 def _of_ladder(
     log_likelihood: LogLikelihood,
     prior: PriorLike,
-    around: RunSettings,
+    run_settings: RunSettings,
     own: dict[str, Any],
     options: dict[str, Any],
 ) -> EvidenceResult:
@@ -316,12 +316,12 @@ def _of_ladder(
     if schedule is not None:
         options["schedule"] = schedule
     arms = [ais(log_likelihood, prior, temperatures=n, **options) for n in numbers]
-    budget = around.budget
+    budget = run_settings.budget
     if budget.draws is not None:
         cost = min(float(budget.draws), budget.cost or math.inf)
-        around = replace(around, budget=replace(budget, draws=None, cost=cost))
+        run_settings = replace(run_settings, budget=replace(budget, draws=None, cost=cost))
     dealing = Dealing(policy=policy, combine=combine, log=True, **own)
-    result = deal(as_arms(arms), around, dealing)
+    result = deal(as_arms(arms), run_settings, dealing)
     return EvidenceResult.weighted(result, np.empty((0, 0)), np.empty(0), result.details)
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from croupier.arms.accepted_draws import rejection
     from croupier.arms.antithetic_pairs import antithetic
     from croupier.arms.conditional_means import conditional
-    from croupier.arms.controlled_blocks import control_variate
+    from croupier.arms.control_variates import control_variate
     from croupier.arms.controlled_draws import controlled
     from croupier.arms.debiased_sums import debiased
     from croupier.arms.latin_hypercubes import latin_hypercube

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from croupier.arms.base import Arm
-from croupier.arms.controlled_blocks import solved
 from croupier.arms.ready_made import Known
 from croupier.data.draws import Draws, Floats
 from croupier.errors import ArmError, PlanError
 
 __all__ = ["controlled"]
+
+#: A singular set of controls must not stop the fit.
+_RIDGE: Final = 1e-10
 
 
 @dataclass(frozen=True)
@@ -35,28 +37,36 @@ class ControlledDraws:
         return None
 
     def draw(self, rng: np.random.Generator, size: int, state: Any) -> Draws:
-        """Return y - b'h: the mean of h is 0, so the mean of y is unchanged."""
-        values, costs, h = self._parts(self.function(rng, size), size)
-        y = values.reshape(size, -1)
-        table = np.column_stack((np.ones(size), h, y))
-        left = y - h @ self._coefficients(state)
-        return Draws(left.reshape(values.shape), costs, extra=table.T @ table)
+        """Return y - b'h: the mean of h is 0, so the mean of y is unchanged.
+
+        Without coefficients yet, the first draws of the call are only for them: one draw without
+        control beside many that hardly vary would make the arm look worse than it is.
+        """
+        first = self._few if state is None or state[0, 0] < self._few else 0
+        values, costs, h = self._parts(self.function(rng, first + size), first + size)
+        y = values.reshape(first + size, -1)
+        table = np.column_stack((np.ones(first + size), h, y))
+        b = self._coefficients(table[:first].T @ table[:first] if first else state)
+        left = y[first:] - h[first:] @ b
+        paid = np.broadcast_to(costs, first + size)
+        each = paid[first:] + paid[:first].sum() / size
+        return Draws(left.reshape((size, *values.shape[1:])), each, extra=table.T @ table)
 
     def learn(self, state: Any, extra: Any) -> Any:
         """Return the sums with those of one more call."""
         return extra if state is None else state + extra
 
-    def _coefficients(self, state: Any) -> Any:
-        """Return the coefficients (k, d) of a regression on all earlier draws, 0 if they are few.
+    @property
+    def _few(self) -> int:
+        """With fewer draws, coefficients are noise."""
+        return 2 * (len(self.means) + 2)
 
-        With fewer than 2 (k + 2) draws, the least block of `control_variate`, they are noise.
-        """
-        k = len(self.means)
-        if state is None or state[0, 0] < 2 * (k + 2):
-            return np.zeros((k, 1))
-        n, sums = state[0, 0], state[0, 1:]
+    def _coefficients(self, state: Any) -> Any:
+        """Return the coefficients (k, d) of a regression on other draws."""
+        k, n, sums = len(self.means), state[0, 0], state[0, 1:]
         central = state[1:, 1:] - np.outer(sums, sums) / n
-        return solved(central[:k, :k], central[:k, k:])
+        ridge = _RIDGE * np.trace(central[:k, :k]) + 1e-300
+        return np.linalg.solve(central[:k, :k] + ridge * np.eye(k), central[:k, k:])
 
     def _parts(self, returned: Any, size: int) -> tuple[Floats, Any, Floats]:
         if not isinstance(returned, tuple) or len(returned) != 2:
@@ -92,7 +102,8 @@ def controlled(
     """Return your own arm with control variates: other numbers of a draw whose means are known.
 
     The coefficients are learned from the earlier batches of the arm, so a draw is exactly unbiased.
-    It costs what your function reports, or 1.
+    It costs what your function reports, or 1; a first call makes 2 (k + 2) draws more, which only
+    give coefficients, and its draws cost as much more.
 
     Args:
         draw: A function (rng, size) that returns (values, controls): `size` values, or (size, d),

@@ -17,7 +17,7 @@ __all__ = ["READY_MADE", "Known", "known", "ready_made"]
 READY_MADE: Final[dict[str, str]] = {
     "plain": "croupier.arms.plain_draws",
     "antithetic": "croupier.arms.antithetic_pairs",
-    "control_variate": "croupier.arms.controlled_blocks",
+    "control_variate": "croupier.arms.control_variates",
     "controlled": "croupier.arms.controlled_draws",
     "stratified": "croupier.arms.stratified_cells",
     "latin_hypercube": "croupier.arms.latin_hypercubes",

@@ -119,7 +119,7 @@ def copy(
     croupier copy run.db copy.db
     """
     with errors_in_one_line():
-        from croupier.store.copying import copy_run
+        from croupier.store.reading import copy_run
 
         copy_run(path, target)
         _say_written(target)

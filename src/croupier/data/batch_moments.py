@@ -15,7 +15,7 @@ import numpy as np
 from croupier.data.draws import Floats
 from croupier.errors import ArmError
 
-__all__ = ["FLAT", "TOO_FAR", "Tally", "exponent_of", "larger", "rescaled", "times_two_to"]
+__all__ = ["FLAT", "Tally", "exponent_of", "larger", "rescaled", "times_two_to"]
 
 #: The exponent of a component that has not varied yet: below that of every floating-point number.
 FLAT: Final = -1100

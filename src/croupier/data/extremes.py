@@ -86,14 +86,6 @@ class Tail:
             self._incomplete.append(self._parts[0])
             self._mark_gaps()
 
-    def add_draws(self, values: Floats) -> None:
-        """Add single draws; each counts like the outcome of a batch."""
-        most = 4 * _KEPT_PER_ARM * _KEPT_PER_BATCH
-        while len(values):
-            room = most + 1 - self._waiting  # after this draw, adding one by one would sort
-            self.add(values[:room, None], len(values[:room]))
-            values = values[room:]
-
     def _mark_gaps(self) -> None:
         # Draws between the two ends were left out: there the sample is not complete.
         if not self._incomplete:

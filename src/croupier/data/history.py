@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from croupier.data.batch_moments import FLAT
 from croupier.data.draws import Floats, Outcome
 from croupier.data.ledger import Ledger
 from croupier.data.log_scale import arithmetic, exp
@@ -106,20 +105,6 @@ class History:
         if outcome.values is not None:
             self._values.append(outcome.values)
         self._rows = row + 1
-
-    def append_draws(self, ticket: int, arms: Sequence[int], values: Sequence[float]) -> None:
-        """Add the rows of single draws that cost 1 each; `ticket` is the first ticket."""
-        start, stop = self._rows, self._rows + len(values)
-        self._make_room(stop)
-        batches, moments = self._batches[start:stop], self._moments[start:stop]
-        batches["ticket"] = np.arange(ticket, ticket + len(values))
-        batches["arm"] = arms
-        batches["size"] = batches["cost"] = 1
-        batches["cost_m2"] = 0
-        moments[:, 0, 0] = values
-        moments[:, 1] = FLAT
-        moments[:, 2:] = 0
-        self._rows = stop
 
     def _make_room(self, rows: int) -> None:
         while rows > len(self._batches):

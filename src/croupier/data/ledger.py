@@ -7,8 +7,7 @@ differences from the first draw of the run, in units of a power of two per compo
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -227,50 +226,6 @@ class Ledger(Prices):
         self._leader = leader_after(self._leader, arm, self.cost, self.count, self.first)
         self.draws += n_b
         self.spent += outcome.cost
-
-    def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
-        """Add single draws that cost 1 each, in their order: the bits of one `add` for each."""
-        if not values:
-            return
-        self._begin(np.array(values[:1]), np.full(1, FLAT))
-        assert self.origin is not None
-        assert self._even
-        origin, unit = self.origin.item(), self.exponent.item()
-        reach = math.ldexp(1.0, unit)
-        known: dict[int, tuple[float, Any]] = {}  # count and moments of the arms that were drawn
-        for arm, value in zip(arms, values, strict=True):
-            gap = value - origin
-            if not -reach < gap < reach and exponent_of(gap) > unit:
-                self._set_draws(known)
-                known = {}
-                unit = exponent_of(gap)
-                reach = math.ldexp(1.0, unit)
-                self._raise_unit(unit)
-            mean = 0.0 + times_two_to(gap, -unit)
-            if arm not in known:
-                known[arm] = self.count.item(arm), self.moments[:, arm, 0].tolist()
-            n, moments = known[arm]
-            draw: Sums = (mean, 0.0, 0.0, 0.0)
-            if n:
-                draw = merge_moments(n, moments, 1, draw)
-                draw = self._unrounded(n + 1, draw)
-            known[arm] = n + 1, draw
-        self._set_draws(known)
-
-    def _set_draws(self, known: dict[int, tuple[float, Any]]) -> None:
-        """Set the moments of arms after single draws that cost 1 each."""
-        for arm, (n, moments) in known.items():
-            more = n - self.count.item(arm)
-            self.moments[:, arm, 0] = moments
-            self.count[arm] = n
-            self.cost[arm] += more
-            self._variance[arm] = moments[1] / max(n - 1, 1)
-            self._df[arm] = df_of(n, moments[1], moments[3])
-            self.draws += more
-            self.spent += more
-        self._count_fewest()
-        self._leader = leader_of(self.cost, self.count, self.first)
-        self._look_at_variation(self.moments[1, [*known]].all())
 
     def _look_at_variation(self, varied: Any) -> None:
         """Find out whether all arms have varied; those that were drawn just now have `varied`."""

@@ -30,10 +30,11 @@ from croupier.engines.packing import named, packed_batches, packed_parts, unload
 from croupier.engines.remote import RunParts
 from croupier.errors import CroupierWarning, PlanError, callers_level, text_of
 
-__all__ = ["PATIENCE", "SILENCE", "Connection", "Connections"]
+__all__ = ["PATIENCE", "SILENCE", "TRIES", "Connection", "Connections"]
 
-#: At most this many executors in a row may break before they have taken a single task.
-_USELESS: Final = 3
+#: A ticket has failed after so many deaths of its worker. At most so many executors in a row may
+#: break before they have taken a single task.
+TRIES: Final = 3
 
 #: The longest single wait, in seconds: on some systems Ctrl-C does not interrupt a longer wait.
 PATIENCE: Final = 1.0
@@ -258,13 +259,13 @@ def _error_of(greeting: Future[Any]) -> BaseException | None:
 
 def _count_useless(connection: Connection, error: BaseException | None) -> None:
     connection.useless += 1
-    if connection.useless > _USELESS:
+    if connection.useless > TRIES:
         raise _unusable(error) from error
 
 
 def _unusable(error: BaseException | None) -> PlanError:
     return PlanError(
-        f"the workers cannot work: {_USELESS + 1} times they were lost before they drew anything "
+        f"the workers cannot work: {TRIES + 1} times they were lost before they drew anything "
         f"({named(error)}): check that croupier is installed where they run, in this version, that "
         "the executor is still open, and that nothing ends the processes, such as a limit of memory"
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from croupier.arms.base import Arm
 from croupier.data.draws import Batch, Outcome
 from croupier.data.plan import Plan
-from croupier.engines.broken_executors import PATIENCE, SILENCE, Connection, Connections
+from croupier.engines.broken_executors import PATIENCE, SILENCE, TRIES, Connection, Connections
 from croupier.engines.executors import Executors
 from croupier.engines.hold_interrupts import held
 from croupier.engines.packing import named, unloadable, unpacked
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from croupier.policies.base import Digest
 
 __all__ = ["Pool"]
-
-#: After its worker has died this many times, a ticket has failed.
-TRIES: Final = 3
 
 #: A task should last at least this many times as long as a trip to a worker and back. Shorter
 #: batches share one task, unless another worker would have nothing to do.

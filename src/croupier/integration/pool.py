@@ -8,7 +8,7 @@ such weights: Cornuet, Marin, Mira and Robert, Scandinavian Journal of Statistic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -85,25 +85,23 @@ class Pool:
     def everything(self, runners: Sequence[Runner]) -> Evaluated:
         """Return all points, with the weights of the mixture of all runners."""
         cube, normal, f, _ = self._merged(runners)
-        p, points = self._mixture(list(self._counts))
+        p, points = self._mixture(self._counts)
         return Evaluated(cube, normal, f, 1 / p, points)
 
-    def seen_by_others(self, runner: Runner, runners: Sequence[Runner]) -> list[Seen]:
-        """Return what the other runners have seen, for `hidden`; nothing if they have no points."""
-        others = [k for k in self._counts if k != runner.number]
-        if not others:
-            return []
-        _, _, f, whose = self._merged(runners)
-        p, points = self._mixture(others)
-        theirs = whose != runner.number
-        p = p[theirs]
-        q = self._densities[runner.number][theirs]
-        return [Seen(f[theirs] / p[:, None], q / p, points)]
+    def seen(self, runner: Runner, runners: Sequence[Runner]) -> Seen:
+        """Return what all runners have seen, for `hidden`.
 
-    def _mixture(self, numbers: Sequence[int]) -> tuple[Floats, int]:
-        """Return the mixed density of some runners at all points, and the number of theirs."""
-        points = sum(self._counts[k] for k in numbers)
-        total = sum(self._counts[k] * self._densities[k] for k in numbers)
+        All points of the runner itself count, in the pool or not: if none of many has a value as
+        large as the one that another has seen, such values are rare.
+        """
+        _, _, f, _ = self._merged(runners)
+        p, points = self._mixture(self._counts | {runner.number: runner.points})
+        return Seen(f / p[:, None], self._densities[runner.number] / p, points)
+
+    def _mixture(self, counts: Mapping[int, int]) -> tuple[Floats, int]:
+        """Return the mixed density at all points of so many points of runners, and their sum."""
+        points = sum(counts.values())
+        total = sum(count * self._densities[k] for k, count in counts.items())
         return np.asarray(total / points), points
 
     def _merged(self, runners: Sequence[Runner]) -> list[Floats]:
@@ -131,20 +129,17 @@ class Pool:
         return self._parts
 
 
-def hidden(ends: Floats, parts: Iterable[Seen]) -> Floats:
+def hidden(ends: Floats, seen: Seen) -> Floats:
     """Return the part of the integral above and below all values of the leader, per component.
 
     The values of the leader are f/q, and all of them lie between `ends` (2, m). What they have not
-    seen is the integral of max(f - high q, 0) + max(low q - f, 0). The points of the others, with
+    seen is the integral of max(f - high q, 0) + max(low q - f, 0). The points of all families, with
     density p, give the mean of this divided by p. A single point far out decides: it is a peak that
     the leader has missed, or a heavy tail.
     """
-    found = np.zeros(ends.shape[1])
-    for part in parts:
-        low, high = ends[:, None, :] * part.relative[:, None]
-        beyond = np.maximum(part.values - high, 0.0) + np.maximum(low - part.values, 0.0)
-        found = np.maximum(found, beyond.sum(axis=0) / part.points)
-    return found
+    low, high = ends[:, None, :] * seen.relative[:, None]
+    beyond = np.maximum(seen.values - high, 0.0) + np.maximum(low - seen.values, 0.0)
+    return np.asarray(beyond.sum(axis=0) / seen.points)
 
 
 def point_variances(change: Change, moved: Moved, values: Floats, points: int) -> Floats:

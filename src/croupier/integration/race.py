@@ -253,10 +253,10 @@ class Race(Rounds):
         self._look()
 
     def _look(self) -> None:
+        pool = self._challengers.pool
         for runner in self.runners:
             if runner.n and not runner.closed:
-                others = self._challengers.pool.seen_by_others(runner, self.runners)
-                runner.misses(hidden(runner.ends, others))
+                runner.misses(hidden(runner.ends, pool.seen(runner, self.runners)))
         self._standing = standing_of(self.runners)
         draws = float(self.books.ledger.draws)
         self.look(Answer(pooled_of(self.plan.names, self.runners, self._standing, draws)))

@@ -132,6 +132,12 @@ def race_warnings(standing: Standing | None, pooled: Pooled) -> list[str]:
     if leader.constant.any():
         found.append(_alike(leader, pooled))
     if not pooled.varies.any():
+        largest = float(np.abs(leader.ends).max())
+        if not found and not (largest**2):
+            found.append(
+                f"the largest value of f is {largest:.2g}, and its square is 0 for a computer: "
+                "nothing is known about the error; multiply f by a constant"
+            )
         return found
     if not standing.trusted:
         found.append(

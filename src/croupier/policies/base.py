@@ -15,13 +15,13 @@ from croupier.errors import PlanError
 from croupier.policies.indices import waits
 
 __all__ = [
+    "MOST_SCORES",
     "Choice",
     "Digest",
     "LedgerOnly",
     "Play",
     "Policy",
     "Random",
-    "Sprint",
     "describe",
     "digest_of",
     "epochs_of",
@@ -32,7 +32,6 @@ __all__ = [
     "prepare_of",
     "price_of",
     "smallest",
-    "sprint_of",
 ]
 
 #: Builds the random stream of a decision; call it only when there is something to toss.
@@ -51,8 +50,12 @@ class Play(NamedTuple):
     growth: float = 1.0
 
 
-#: An arm's index, (index, the most draws), or a Play.
-Choice: TypeAlias = int | tuple[int, int] | Play
+#: An arm's index, (index, the most draws), or a Play; or several, the best first. These are played
+#: one after the other, as far as what one decision buys reaches.
+Choice: TypeAlias = int | tuple[int, int] | Play | list[Play]
+
+#: Scores that one decision may compute. Of more arms, a decision names several at once.
+MOST_SCORES: Final = 2000
 
 Prepare: TypeAlias = Callable[[Any, Ledger, Floats], Any]
 
@@ -67,9 +70,8 @@ class Policy(Protocol):
     returns. It may also have ``digest(plan, arm, draws, rng)``, which reduces the draws of a
     batch to small arrays where they are made, and ``group``, a number or a function of the unit:
     sizes are multiples of it. ``prepare(state, ledger, pending)`` may return another state before
-    a decision, for a plan that several decisions follow. ``sprint(state)`` may return a `Sprint`,
-    which plays draw by draw what the policy would have played, only faster. To be registered it
-    needs ``example()``, a policy for arms 'a' and 'b', for the contract tests.
+    a decision, for a plan that several decisions follow. To be registered it needs ``example()``, a
+    policy for arms 'a' and 'b', for the contract tests.
     """
 
     name: ClassVar[str]
@@ -78,7 +80,7 @@ class Policy(Protocol):
         """Return the state before the first decision; refuse a plan that cannot be played."""
 
     def choose(self, state: Any, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
-        """Return the arm to play next; `pending` are the draws that are out, per arm."""
+        """Return the arm to play next, or several; `pending` are the draws out, per arm."""
 
     def learn(self, state: Any, ledger: Ledger, arm: int, extra: Mapping[str, Any]) -> Any:
         """Return the next state after a batch of `arm` was told; must not change the old one.
@@ -96,23 +98,6 @@ class LedgerOnly:
     @classmethod
     def example(cls) -> Self:
         return cls()
-
-
-class Sprint(Protocol):
-    """A policy that plays single draws of cost 1, one out at a time, on a state of its own.
-
-    It makes the decisions of the policy that it comes from, to the last bit of the state, and
-    leaves the state alone that it was made from.
-    """
-
-    def choose(self) -> int:
-        """Return the arm to play next."""
-
-    def learn(self, arm: int, value: float) -> bool:
-        """Take a finite draw of an arm; False, and nothing learned, if the policy refuses it."""
-
-    def state(self) -> Any:
-        """Return the policy's state after what was learned; the sprint is over."""
 
 
 def lacks_of(thing: object) -> list[str]:
@@ -151,12 +136,6 @@ def epochs_of(policy: Policy) -> float | None:
     return getattr(policy, "epochs", None)
 
 
-def sprint_of(policy: Policy, state: Any) -> Sprint | None:
-    """Return the policy's sprint from a state, if it has one."""
-    sprint: Callable[[Any], Sprint | None] | None = getattr(policy, "sprint", None)
-    return None if sprint is None else sprint(state)
-
-
 def describe(policy: Policy) -> dict[str, Any]:
     """Return a policy as plain data that goes to JSON and back: its name and its parameters."""
     known: tuple[Field[Any], ...] = fields(policy) if is_dataclass(policy) else ()
@@ -179,11 +158,12 @@ def smallest(scores: Floats) -> int:
     return arm
 
 
-def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] | None:
+def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> Choice | None:
     """Return the draw that must come before any preference, or None when all is known.
 
     Every arm gets `plan.first` draws, one at a time, round robin, and goes on until two of them
-    were told. An arm that is expensive beside the others waits with its third draw.
+    were told. An arm that is expensive beside the others waits with its third draw. Of more than
+    MOST_SCORES arms, several get their draw in one decision.
     """
     if ledger.fewest >= max(plan.first, 2):
         return None
@@ -193,7 +173,13 @@ def first_draws(plan: Plan, ledger: Ledger, pending: Floats) -> tuple[int, int] 
         price = ledger.price
         draws = np.where(waits(price, price.min(), ledger.spent - ledger.cost), np.inf, draws)
     least = int(draws.argmin())
-    return (least, plan.first_call) if draws[least] < plan.first or ledger.fewest < 2 else None
+    if draws[least] >= plan.first and ledger.fewest >= 2:
+        return None
+    several = len(draws) // MOST_SCORES
+    if several < 2:
+        return least, plan.first_call
+    arms = np.flatnonzero(draws == draws[least])[:several]
+    return [Play(int(arm), plan.first_call) for arm in arms]
 
 
 def price_of(plan: Plan, ledger: Ledger) -> Floats:

@@ -19,7 +19,7 @@ from croupier.data.draws import Draws, Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
-from croupier.policies.base import Choice, Random, Sprint, price_of, smallest
+from croupier.policies.base import Choice, Random, price_of, smallest
 from croupier.policies.indices import kl_level, kl_ucb, moss, ucb1, ucb_v
 from croupier.policies.payoffs import Kind, Payoff, Scaling, Terms, payoff_of
 
@@ -168,11 +168,7 @@ class IndexBandit(Bandit, ABC):
     def choose(self, state: Lessons, ledger: Ledger, pending: Floats, rng: Random) -> Choice:
         if state.unseen:
             return first_draw(ledger, pending)
-        return self.best(state.priced(ledger))
-
-    def best(self, state: Lessons) -> int:
-        """Return the arm with the largest upper bound, once every arm has a loss."""
-        return smallest(self.scores(state))
+        return smallest(self.scores(state.priced(ledger)))
 
     @abstractmethod
     def scores(self, state: Lessons) -> Floats:
@@ -182,14 +178,6 @@ class IndexBandit(Bandit, ABC):
     def shortfall(self, state: Lessons) -> Floats:
         """Return 1 - B for every arm, B its upper bound on the mean payoff."""
 
-    def sprint(self, state: Lessons) -> Sprint | None:
-        """Return the sprint of an index bandit that is paid draw by draw."""
-        kind = type(self)
-        usual = all(getattr(kind, name) is getattr(IndexBandit, name) for name in _SHARED)
-        if not usual or state.payoff.kind != "second-moment" or state.payoff.weights is not None:
-            return None
-        return _Sprint(self, state)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShortfallBandit(IndexBandit, ABC):
@@ -198,35 +186,6 @@ class ShortfallBandit(IndexBandit, ABC):
     def scores(self, state: Lessons) -> Floats:
         shortfall = self.shortfall(state)
         return shortfall if state.payoff.alike else state.payoff.factor * shortfall
-
-
-#: What a sprint does in a way of its own: a policy that does it otherwise does not sprint.
-_SHARED = ("start", "digest", "choose", "learn")
-
-
-class _Sprint:
-    """An index bandit on lessons that it changes in place; every formula is the bandit's."""
-
-    __slots__ = ("_best", "_lessons", "_loss")
-
-    def __init__(self, bandit: IndexBandit, lessons: Lessons) -> None:
-        self._best, self._loss = bandit.best, lessons.payoff.loss
-        self._lessons = lessons.copy()
-
-    def choose(self) -> int:
-        lessons = self._lessons
-        # With one draw out at a time, what was learned is what was drawn.
-        return int(lessons.pulls.argmin()) if lessons.unseen else self._best(lessons)
-
-    def learn(self, arm: int, value: float) -> bool:
-        loss = self._loss(arm, value)
-        if loss is None:
-            return False
-        self._lessons.add(arm, 1, loss, 0.0)
-        return True
-
-    def state(self) -> Lessons:
-        return self._lessons
 
 
 def first_draw(ledger: Ledger, pending: Floats) -> Choice:

@@ -7,7 +7,6 @@ matter have payoffs within a hair of 1, where a double has no digits left.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -234,18 +233,6 @@ class Payoff:
         if self.bounded and len(loss) and loss.max() > 1:
             self._refuse(arm, draws, int(loss.argmax()), float(loss.max()))
         return np.asarray(loss)
-
-    def loss(self, arm: int, value: float) -> float | None:
-        """Return the second-moment loss of one draw, the bits of `losses`; None if it refuses."""
-        if self.limits is not None and not self.limits[0] <= value <= self.limits[1]:
-            return None
-        part = (value - self.low.item(arm)) / self.width.item(arm)
-        loss = part * part
-        if loss <= 1:
-            return loss
-        if self.bounded or not loss < math.inf:
-            return None
-        return 1.0 if self.clip else loss
 
     def _refuse_outside(self, arm: int, values: Floats, limits: Range) -> None:
         value = float(values.min() if values.min() < limits[0] else values.max())

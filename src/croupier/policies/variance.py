@@ -19,6 +19,7 @@ from croupier.data.draws import Floats
 from croupier.data.ledger import Ledger
 from croupier.data.plan import Plan
 from croupier.policies.base import (
+    MOST_SCORES,
     Choice,
     LedgerOnly,
     Play,
@@ -39,14 +40,12 @@ from croupier.policies.indices import (
 __all__ = [
     "FLOOR_AHEAD",
     "MOST_DECISIONS",
-    "MOST_SCORES",
     "VarianceLCB",
     "VarianceThompson",
 ]
 
-#: Decisions that one batch may stand for, and scores that one decision may compute.
+#: Decisions that MOST_SCORES scores may stand for.
 MOST_DECISIONS: Final = 8
-MOST_SCORES: Final = 2000
 
 #: Draws that the floor may buy ahead, as a share of all draws: they save many small batches.
 FLOOR_AHEAD: Final = 0.02
@@ -105,12 +104,11 @@ class VarianceThompson(_ByVariance):
             scores = price_of(plan, ledger) * scores
         if plan.unit == "cost":
             scores = price_draw(scores, ledger.price_error, random.standard_normal(shape[:2]))
-        first = smallest(scores[0])
         if len(scores) == 1:
-            return first
+            return _several(scores[0], chi2[0], belief.df, random)
         # One of the arms that were named, each with the same chance: an arm that is named more
         # often gets more by the size of its batch, not by being chosen more often as well.
-        named = scores.argmin(axis=1).tolist()
+        named = [smallest(row) for row in scores]
         distinct = list(dict.fromkeys(named))
         arm = distinct[int(random.random() * len(distinct))]
         return Play(arm, decisions=named.count(arm))
@@ -171,6 +169,26 @@ def _in_a_row(plan: Plan, ledger: Ledger) -> int:
     Among very many arms one decision is costly enough.
     """
     return max(1, min(MOST_DECISIONS // plan.width, MOST_SCORES // len(ledger)))
+
+
+def _several(
+    scores: Floats, chi2: Floats, df: Floats, random: np.random.Generator
+) -> int | list[Play]:
+    """Return the arm with the smallest score; of very many arms, several.
+
+    MOST_SCORES scores may stand for MOST_DECISIONS decisions, as they do among few arms. Among the
+    m best arms, m decisions draw chi2 again. The arm that is named most often doubles at most, and
+    the others grow less, the less often they are named.
+    """
+    best, times_most = smallest(scores), len(scores) // MOST_SCORES
+    if times_most < 2:
+        return best
+    m = MOST_DECISIONS * times_most
+    arms = scores.argpartition(m)[:m]
+    again = (scores * chi2)[arms] / random.chisquare(df[arms], (m, m))
+    named, times = np.unique(arms[again.argmin(axis=1)], return_counts=True)
+    order = (-times).argsort(kind="stable")
+    return [Play(int(named[k]), growth=float(times[k] / times.max())) for k in order]
 
 
 def _believe(plan: Plan, ledger: Ledger) -> _Belief:

@@ -63,24 +63,13 @@ class Frozen(NamedTuple):
         """Whether all draws are nominal ones: then they have no weights."""
         return bool(self.shares[-SCOUTS] == 1)
 
-    def lists(self) -> dict[str, Any]:
-        """Return the mixture as lists, for a batch: two batches can be compared."""
-        plain = self.mixture.as_plain()
-        roots = [root.tolist() for root in plain["roots"]]
-        return {
-            "shares": plain["shares"].tolist(),
-            "means": plain["means"].tolist(),
-            "roots": roots,
-            "modes": self.modes,
-        }
-
     def arrays(self) -> dict[str, Any]:
         """Return the mixture as arrays, for a store."""
         return {**self.mixture.as_plain(), "modes": self.modes}
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Frozen:
-        """Return the mixture that `lists` or `arrays` has written."""
+        """Return the mixture that `arrays` has written."""
         return cls(Mixture.of(plain), int(plain["modes"]))
 
 

@@ -44,7 +44,8 @@ _THREEFOLD: Final = 3.0
 #: An error below this many effective hits is a gamma interval: always.
 _ALWAYS: Final = np.inf
 
-#: A fresh call is a surprise if the surrogate gave its outcome less than this chance.
+#: A fresh call is a surprise if the surrogate gave its outcome less than this chance, and surprises
+#: count if they had together less than it: a hundred calls have one by chance.
 _SURPRISE: Final = 0.01
 
 
@@ -235,9 +236,22 @@ class Correction(NamedTuple):
 
     @property
     def surprises(self) -> int:
-        """How many fresh calls had an outcome that the surrogate thought all but impossible."""
-        of_outcome = [np.where(each.fails, each.chances, 1 - each.chances) for each in self.stages]
-        return sum(int((chance < _SURPRISE).sum()) for chance in of_outcome)
+        """How many fresh calls had an outcome that the surrogate thought all but impossible.
+
+        None if chance explains them: with the sum E of all chances up to that of the k-th of them,
+        a surrogate that is right has k of them or more with the chance P(Poisson(E) >= k).
+        """
+        m = np.concatenate([each.chances for each in self.stages])
+        fails = np.concatenate([each.fails for each in self.stages])
+        outcome, unlikely = np.where(fails, m, 1 - m), np.sort(np.minimum(m, 1 - m))
+        found = np.sort(outcome[outcome < _SURPRISE])
+        if not len(found):
+            return 0
+        from scipy.special import gammainc
+
+        E = np.cumsum(unlikely)[np.searchsorted(unlikely, found, side="right") - 1]
+        p = gammainc(np.arange(1, len(found) + 1), E)
+        return len(found) if p.min() < _SURPRISE else 0
 
     def answer(self) -> Answered:
         """Return the estimate and the parts of its variance."""

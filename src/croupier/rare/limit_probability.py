@@ -98,8 +98,8 @@ def probability(
     (True, True)
     """
     known_settings("probability", settings, (*_OWN, *Options.__annotations__))
-    around = settings_of(draws, **settings)
-    _check(around)
+    run_settings = settings_of(draws, **settings)
+    _check(run_settings)
     space = read_space(over, needs=("normal",), dimension=dimension)
     choice("on_failure", on_failure, OnFailure)
     repeated = seed_of("retries", retries)
@@ -109,11 +109,11 @@ def probability(
             raise PlanError("names= is for several limit states, but g has one: leave names out")
         names = (AT_LEAST, AT_MOST)
     arms = [Arm(Evaluated(limit), name=name) for name in PHASES]
-    executors = around.executors(arms)
+    executors = run_settings.executors(arms)
     begin, evaluated = _starts(starts, space), _known(known, space, limit)
     components = _components(limit.states, names)
-    around = around.bound_to(_bound(tolerance_for, components, around))
-    plan = around.plan(
+    run_settings = run_settings.bound_to(_bound(tolerance_for, components, run_settings))
+    plan = run_settings.plan(
         arms,
         executors,
         table=_KIND,
@@ -130,21 +130,21 @@ def probability(
         combine=_KIND,
         components=components,
     )
-    return cast(ProbabilityResult, conduct(RareTable, plan, arms, around, executors))
+    return cast(ProbabilityResult, conduct(RareTable, plan, arms, run_settings, executors))
 
 
-def _check(around: RunSettings) -> None:
-    if around.kept == "guaranteed":
+def _check(run_settings: RunSettings) -> None:
+    if run_settings.kept == "guaranteed":
         raise PlanError(
             "interval='guaranteed' is not possible for cr.probability: the weights of its draws "
             "have no bounds that are known before; use cr.estimate with plain draws of 0 and 1"
         )
-    if around.anytime:
+    if run_settings.anytime:
         raise PlanError(
             "anytime=True is not possible for cr.probability: a new epoch forgets older draws; "
             "give rtol= to stop early"
         )
-    if around.budget.cost is not None:
+    if run_settings.budget.cost is not None:
         raise PlanError("cost= is a budget, but g reports no costs: give draws= or seconds=")
 
 
@@ -205,14 +205,14 @@ def _components(states: int, names: Sequence[str] | None) -> tuple[str, ...] | N
 
 
 def _bound(
-    chosen: Any, components: tuple[str, ...] | None, around: RunSettings
+    chosen: Any, components: tuple[str, ...] | None, run_settings: RunSettings
 ) -> tuple[int, ...] | None:
     """Return the indices of the components that a tolerance binds; None if there is one only."""
     if chosen is None:
         return bound_by_default(0 if components is None else len(components))
     if components is None:
         raise PlanError("tolerance_for= is for several limit states, but g has one: leave it out")
-    if not around.tolerance.given:
+    if not run_settings.aim.given:
         raise PlanError("tolerance_for= says what a tolerance is for: give rtol= or atol=, too")
     wanted = [chosen] if isinstance(chosen, str | int) else list(chosen)
     known: dict[Any, int] = {name: k for k, name in enumerate(components)}

@@ -14,7 +14,6 @@ from croupier.errors import ArmError, PlanError
 from croupier.functions.failures import OnFailure, both_ends
 from croupier.functions.function import GRADIENT, LIMIT_STATE, Function
 from croupier.functions.read_function import enough_points, read_function
-from croupier.rare.components import Frozen
 from croupier.rare.rounds import events_of
 from croupier.spaces.base import Space
 
@@ -70,22 +69,19 @@ class Evaluated:
 
     def draw(self, rng: np.random.Generator, size: int, state: Mapping[str, Any]) -> Draws:
         """Return the weighted failures of an estimate, or the failures of a search."""
-        points, own = state.get("points"), np.array(state["own"], np.int64)
-        mixture = Frozen.of(state["mixture"]) if state["mixture"] is not None else None
+        points, own, mixture = state["points"], state["own"], state["mixture"]
         if points is not None:
-            z = np.array(points, float)
+            z = points
         else:
-            assert mixture is not None
             z = mixture.mixture.placed(mixture.mixture.noise(rng, size), own)
         x = self.limit.space.from_normal(z)
         g, failed = self.limit.at(x)
         fails = events_of(g) < 0
         values = fails.astype(float)
         if state["phase"] == "estimate":
-            assert mixture is not None
             values *= np.exp(log_standard_normal(z) - mixture.mixture.log_density(z))[:, None]
         elif state["phase"] == "fresh":
-            base, weight = np.array(state["terms"], float)
+            base, weight = state["terms"]
             values = base[:, None] + weight[:, None] * fails
         kept = {name: state[name] for name in _KEPT}
         there = np.asarray(x[fails.any(axis=1)], float)

@@ -95,7 +95,6 @@ class RareTable(Rounds):
         self._epoch = 0
         self._round = Round("search", 0)
         self._own: NDArray[np.int64] = np.empty(0, np.int64)
-        self._plain: dict[str, Any] | None = None
         self._buffer: list[Mapping[str, Any]] = []
         self._estimate: Epoch | None = None
         self._rough = np.zeros(self._events)
@@ -120,10 +119,10 @@ class RareTable(Rounds):
             "stopped": self._stopped,
             "promised": self._learned is not None and self._learned.promised,
             "first": piece.start == 0,
-            "own": tuple(self._own[part].tolist()),
-            "mixture": self._plain,
-            "points": None if points is None else points[part].tolist(),
-            **({} if stage is None else {"terms": [each.tolist() for each in stage.terms(part)]}),
+            "own": self._own[part],
+            "mixture": self._round.mixture,
+            "points": None if points is None else points[part],
+            **({} if stage is None else {"terms": stage.terms(part)}),
         }
 
     @property
@@ -174,13 +173,12 @@ class RareTable(Rounds):
         """Begin a round: deal its draws to the components of its mixture, and cut it."""
         self._round, self._buffer = planned, []
         if planned.mixture is None:
-            self._own, self._plain = np.arange(planned.size), None
+            self._own = np.arange(planned.size)
         else:
             before = None
             if planned.phase == "estimate" and self._estimate is not None:
                 before = self._estimate.counts
             self._own = dealt(planned.mixture.shares, planned.size, before)
-            self._plain = planned.mixture.lists()
         name = PHASES[planned.phase in {"estimate", "fresh"}]
         count = _CHOSEN_PIECES if planned.phase in _LEARNED else _PIECES
         each = min(max(1, math.ceil(planned.size / count)), self.most_in_a_call)
@@ -189,9 +187,9 @@ class RareTable(Rounds):
     def _size(self, n: int) -> int:
         if not n:
             return _BEGIN
-        growth = (
-            min(_STEP, self.aim.growth(self.estimate(self.seen()))) if self.aim.given else _STEP
-        )
+        growth = max(_STEP, _BEGIN / n - 1)
+        if self.aim.given:
+            growth = min(growth, self.aim.growth(self.estimate(self.seen())))
         return max(10, int(growth * n))
 
     def _new_epoch(self, mixture: Frozen | None = None) -> None:
@@ -214,7 +212,8 @@ class RareTable(Rounds):
         if n < self._forgotten or self._plain_is_better(left):
             return n >= self._forgotten  # most draws count, however often the fit is poor
         y = self._estimate.answer().y
-        self._surprised = bool((y.max(axis=0) > _SURPRISE * y.sum(axis=0)).any())
+        surprised = y.max(axis=0) > _SURPRISE * y.sum(axis=0)
+        self._surprised = bool(self.aim.bound(surprised).any())
         failing = int((self._estimate.events < 0).any(axis=1).sum())
         return self._surprised or self._fitted_to + failing >= _NEWS * max(self._fitted_to, 1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Sequence, ValuesView
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
-from typing import Any, Final, TypeVar, cast, overload
+from typing import Any, Final, TypeVar, overload
 
 import numpy as np
 
@@ -162,7 +162,7 @@ WIDE: Final = ("mean", "stderr", "variance", *LOG_COLUMNS)
 def arm_summary(row: ArmRow, *, log: bool) -> ArmSummary:
     """Return a row as the plain data that the views show."""
     columns = (*ARM_COLUMNS, *LOG_COLUMNS) if log else ARM_COLUMNS
-    return cast(ArmSummary, {name: plain(getattr(row, name)) for name in columns})
+    return {name: plain(getattr(row, name)) for name in columns}
 
 
 def plain(value: Any) -> Any:

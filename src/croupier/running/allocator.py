@@ -32,7 +32,6 @@ from croupier.tables.aim import Aim
 from croupier.tables.audit import audit_of
 from croupier.tables.base import Progress, kind_of
 from croupier.tables.independent import IndependentArms
-from croupier.tables.single_draws import SingleDraws
 from croupier.tables.strata_kind import strata_of
 from croupier.tables.tickets import Tickets, few
 
@@ -55,8 +54,7 @@ class Allocator:
 
     The decision for ticket t uses exactly the outcomes 0..t-width. They count in ticket order, and
     the order of arrival does not matter. With `width` 1, ask and tell alternate. With a larger
-    `width`, that many batches may be out. With `batch="one"`, an index bandit takes a few
-    microseconds per draw, because the draws are booked later, when the table is read.
+    `width`, that many batches may be out.
 
     With `store`, a path or a `Store`, the table survives the end of the process. Every batch is in
     the file before it is handed out, and every outcome before it counts. A table that is made
@@ -114,32 +112,14 @@ class Allocator:
             combiner=combiner,
             learners=learners,
         )
-        self._single: SingleDraws | None = None
         if self._log is not None:
             weakref.finalize(self, self._log.close)  # also at the end of the process
             self._log.begin(self._table, set(learners or ()))
-            return
-        looks = learners or self._table.interval.looking
-        if not looks and SingleDraws.fit(plan, chosen, self._table.policy_state):
-            self._single = SingleDraws(self._table)
-
-    # -- the table behind it
-
-    def _seated(self) -> IndependentArms:
-        """Return the table to continue with: from now on, every draw goes through the table."""
-        if self._single is not None:
-            self._single.table_now()
-            self._single = None  # last: after an interrupt, this can be repeated
-        return self._table
-
-    def _read(self) -> IndependentArms:
-        """Return the table to read from."""
-        return self._table if self._single is None else self._single.booked()
 
     @property
     def tickets(self) -> Tickets:
         """The book of what was asked and told."""
-        return self._read().tickets
+        return self._table.tickets
 
     @property
     def width(self) -> int:
@@ -154,7 +134,7 @@ class Allocator:
     @property
     def ledger(self) -> Ledger:
         """What is known about the arms, from what was told in ticket order without a gap."""
-        return self._read().known.books.ledger
+        return self._table.known.books.ledger
 
     @property
     def interval(self) -> Interval:
@@ -163,7 +143,7 @@ class Allocator:
 
     @interval.setter
     def interval(self, interval: Interval) -> None:
-        (self._seated() if interval.looking else self._table).interval = interval
+        self._table.interval = interval
 
     @property
     def aim(self) -> Aim:
@@ -186,11 +166,7 @@ class Allocator:
 
         None means: wait for the next tell (an older ticket is still out), or nothing is left.
         """
-        if self._single is not None and draws_left is None and cost_left is None:
-            batch = self._single.ask()
-            if batch is not None:
-                return batch
-        table = self._seated()
+        table = self._table
         if self._log is None:
             return table.ask(draws_left, cost_left)
         self._log.check_usable()
@@ -231,9 +207,7 @@ class Allocator:
         Leave it out if every draw costs 1. A second answer for the same ticket is refused with a
         PlanError: the first one counts.
         """
-        if (single := self._single) is not None and costs is None and single.tell(batch, values):
-            return
-        table = self._seated()
+        table = self._table
         if not isinstance(batch, Batch | Outcome):
             raise PlanError(no_batch(batch, table.tickets))
         if not isinstance(batch, Outcome):
@@ -278,7 +252,7 @@ class Allocator:
 
     def ask_again(self, outcome: Outcome) -> Batch:
         """Return the batch of a stored outcome, as the batch of the next ticket."""
-        return self._seated().ask_again(outcome)
+        return self._table.ask_again(outcome)
 
     # -- the store
 
@@ -302,20 +276,20 @@ class Allocator:
 
     def progress(self, seconds: float = 0.0) -> Progress:
         """Return where the run stands, from what was told in ticket order without a gap."""
-        return self._read().progress(seconds)
+        return self._table.progress(seconds)
 
     def result(self) -> Result:
         """Return the result from everything told so far."""
-        result = self._read().result()
+        result = self._table.result()
         return result if self._log is None else result.of_run(self._log.run_id)
 
     def snapshot(self) -> dict[str, Any] | None:
         """Return the whole state of the run except its history, for `go_on_from`."""
-        return self._seated().snapshot()
+        return self._table.snapshot()
 
     def go_on_from(self, snapshot: Mapping[str, Any], rows: Rows) -> None:
         """Continue from a snapshot; `rows` is the history up to it."""
-        self._seated().go_on_from(snapshot, rows)
+        self._table.go_on_from(snapshot, rows)
 
 
 def _interval(interval: AnytimeKind | Interval | None, anytime: bool) -> Interval:

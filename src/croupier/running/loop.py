@@ -24,7 +24,6 @@ from croupier.estimates.diagnostics import MISALLOCATED
 from croupier.estimates.intervals import FixedSize, Interval, ManyLooks
 from croupier.results.result import Result
 from croupier.running.check_arms import check_arms
-from croupier.running.deferred_engine import Deferred
 from croupier.running.settings import Budget, RunSettings
 from croupier.running.stopping import Rule, Stop
 from croupier.store.recorded_engine import Recorded
@@ -100,21 +99,15 @@ def conduct(
             whole, limits = settings.callback is not None, settings.limits(executors)
             record.begin(table, learns, whole=whole, limits=limits)
         digest = getattr(table, "digest", None)
-        performing: Engine
-        timer = time.perf_counter
-        if executors is not None and record is not None and record.cost > 0:
-            # If everything is stored, no worker is needed.
-            performing = Deferred(lambda: _engine(plan, arms, digest, executors), time.perf_counter)
-            timer = performing.timer
-        else:
-            with released:
-                performing = _engine(plan, arms, digest, executors)
-        with closing(performing), watched as watch:
-            engine = Recorded(performing, record, timer)
+
+        def performing() -> Engine:
             if record is not None and record.check:
-                engine.before_new = lambda: check_arms(record, plan, arms, digest)
-            with released:
-                stopped = loop(table, engine, settings.budget, settings.rule(), watch)
+                check_arms(record, plan, arms, digest)
+            return _engine(plan, arms, digest, executors)
+
+        engine = Recorded(performing, record, time.perf_counter)
+        with closing(engine), watched as watch, released:
+            stopped = loop(table, engine, settings.budget, settings.rule(), watch)
         if stopped == "callback" and isinstance(table.interval, FixedSize):
             table.interval = ManyLooks()  # the callback has looked more than once
         result = table.result()
@@ -176,7 +169,7 @@ def _not_reached(result: Result, stopped: Stop, settings: RunSettings) -> list[s
     worst = int(ratio.argmax())
     if not ratio[worst] > 1:
         return []
-    given = {name: getattr(settings.tolerance, name) for name in ("atol", "rtol")}
+    given = {name: getattr(settings.aim, name) for name in ("atol", "rtol")}
     asked = ", ".join(f"{name}={value:g}" for name, value in given.items() if value)
     messages = f"{asked} was not reached: the half-width is {half[worst]:.2g}"
     if not np.isfinite(ratio[worst]) or not wanted[worst] > 0:
@@ -212,16 +205,16 @@ def _seconds_would_pay(result: Result, inside: Mapping[str, float]) -> list[str]
 
 
 def _relative_to_zero(result: Result, settings: RunSettings) -> list[str]:
-    tolerance = settings.tolerance
-    low, high = (settings.aim.bound(end) for end in result.interval)
+    aim = settings.aim
+    low, high = (aim.bound(end) for end in result.interval)
     if result.plan.log:  # then both tolerances are relative
         return []
     around_zero = np.any((np.asarray(low) <= 0) & (np.asarray(high) >= 0))
-    if not tolerance.rtol or tolerance.atol or not around_zero:
+    if not aim.rtol or aim.atol or not around_zero:
         return []
     ends = np.column_stack((np.ravel(low), np.ravel(high)))
     first, last = ends[int(np.argmax((ends[:, 0] <= 0) & (ends[:, 1] >= 0)))]
     return [
-        f"rtol={tolerance.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
+        f"rtol={aim.rtol:g} is relative to a value that may be zero (interval {first:.3g} to "
         f"{last:.3g}) and may never be reached: give atol= too"
     ]

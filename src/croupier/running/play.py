@@ -123,7 +123,7 @@ def _play_table(table: Table, arms: tuple[Arm, ...], run_settings: RunSettings) 
                 "the store has another seed or width than the table: give the name of a kind of "
                 "table to continue the stored run"
             )
-        if run_settings.tolerance.given or run_settings.anytime:
+        if run_settings.aim.given or run_settings.anytime:
             table.interval = interval
         return table
 

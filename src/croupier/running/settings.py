@@ -42,7 +42,6 @@ __all__ = [
     "Budget",
     "Options",
     "RunSettings",
-    "Tolerance",
     "anytime_kind_of",
     "settings_of",
     "split_options",
@@ -100,6 +99,12 @@ class Budget:
             return "seconds"
         return "draws" if self.cost is None else "cost"
 
+    @property
+    def limit(self) -> float:
+        """The largest cost, in the unit of the costs; infinite if draws alone are limited."""
+        limit = self.cost if self.seconds is None else self.seconds
+        return math.inf if limit is None else limit
+
     def left(self, progress: Progress, seconds: float) -> tuple[int | None, float | None]:
         """Return the draws and the cost that are left; for seconds, the time left for the arms."""
         draws = None if self.draws is None else self.draws - progress.draws
@@ -129,37 +134,15 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Tolerance:
-    """A run stops if half-width <= max(atol, rtol |value|); None means not given.
-
-    `components` are the indices of the components that must reach it; None means all.
-    """
-
-    atol: float | None = None
-    rtol: float | None = None
-    components: tuple[int, ...] | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether there is a tolerance."""
-        return self.atol is not None or self.rtol is not None
-
-    def rules(self) -> list[Rule]:
-        """Return the rule that stops a run when it is precise enough."""
-        rule = precise(self.atol or 0.0, self.rtol or 0.0, self.components)
-        return [rule] if self.given else []
-
-
-@dataclass(frozen=True)
 class RunSettings:
     """All settings of a run. If no `rng` was given, `seed` is new and `seeded` is False.
 
-    `kept` is the name of an interval that holds at all times, if one was asked for. `started` has
-    workers that run already.
+    `aim` has the tolerance. `kept` is the name of an interval that holds at all times, if one was
+    asked for. `started` has workers that run already.
     """
 
     budget: Budget
-    tolerance: Tolerance
+    aim: Aim
     kept: AnytimeKind | None
     confidence: float
     clock: Clock
@@ -180,21 +163,7 @@ class RunSettings:
             return Anytime()
         if self.kept == "guaranteed":
             return Guaranteed((self._horizon(),))
-        return ManyLooks() if self.tolerance.given else FixedSize()
-
-    @property
-    def aim(self) -> Aim:
-        """Where the run is expected to stop."""
-        budget = self.budget
-        limits = {"draws": None, "cost": budget.cost, "seconds": budget.seconds}
-        cost, draws = limits[budget.unit], budget.draws
-        return Aim(
-            self.tolerance.atol,
-            self.tolerance.rtol,
-            math.inf if draws is None else draws,
-            math.inf if cost is None else cost,
-            self.tolerance.components,
-        )
+        return ManyLooks() if self.aim.given else FixedSize()
 
     @property
     def anytime(self) -> bool:
@@ -203,16 +172,16 @@ class RunSettings:
 
     def _horizon(self) -> Horizon:
         """Return what the run may spend. How many draws a second buys is not known before."""
-        budget, tolerance = self.budget, self.tolerance
+        budget, aim = self.budget, self.aim
         cost = budget.cost if budget.unit == "cost" else None
-        return Horizon(0, budget.draws, cost, tolerance.atol, tolerance.rtol)
+        return Horizon(0, budget.draws, cost, aim.atol, aim.rtol)
 
     def limits(self, executors: Executors | None) -> dict[str, float]:
         """Return the budget, the tolerance and the number of workers, as far as they are given."""
         messages = {
             **vars(self.budget),
-            "atol": self.tolerance.atol,
-            "rtol": self.tolerance.rtol,
+            "atol": self.aim.atol,
+            "rtol": self.aim.rtol,
             "workers": None if executors is None else executors.workers,
         }
         return {name: limit for name, limit in messages.items() if limit is not None}
@@ -223,12 +192,13 @@ class RunSettings:
 
     def bound_to(self, components: tuple[int, ...] | None) -> RunSettings:
         """Return these settings with a tolerance for these components only."""
-        return replace(self, tolerance=replace(self.tolerance, components=components))
+        return replace(self, aim=replace(self.aim, components=components))
 
     def rule(self) -> Rule:
         """Return the rule that stops the run."""
         watched = [] if self.callback is None else [asked_to(self.callback)]
-        return any_of(*watched, *self.tolerance.rules(), *self.budget.rules())
+        wanted = [precise(self.aim)] if self.aim.given else []
+        return any_of(*watched, *wanted, *self.budget.rules())
 
     def executors(self, arms: Sequence[Arm]) -> Executors | None:
         """Return the executors that perform the batches; None means this process."""
@@ -284,10 +254,14 @@ def settings_of(draws: float | None = None, **options: Unpack[Options]) -> RunSe
     callback, width, rng = options.get("callback"), options.get("width"), options.get("rng")
     if callback is not None and not callable(callback):
         raise PlanError(f"callback must be a function of the progress, got {callback!r}")
+    budget = _budget(draws, options.get("seconds"), options.get("cost"))
     return RunSettings(
-        budget=_budget(draws, options.get("seconds"), options.get("cost")),
-        tolerance=Tolerance(
-            _tolerance("atol", options.get("atol")), _tolerance("rtol", options.get("rtol"))
+        budget=budget,
+        aim=Aim(
+            _tolerance("atol", options.get("atol")),
+            _tolerance("rtol", options.get("rtol")),
+            math.inf if budget.draws is None else budget.draws,
+            budget.limit,
         ),
         kept=anytime_kind_of(options.get("interval"), options.get("anytime", False)),
         confidence=options.get("confidence", 0.95),  # the plan checks it, and the clock

@@ -70,14 +70,11 @@ def out_of_time(seconds: float) -> Rule:
     return lambda progress: "seconds" if progress.seconds >= seconds else None
 
 
-def precise(
-    atol: float = 0.0, rtol: float = 0.0, components: tuple[int, ...] | None = None
-) -> Rule:
-    """Stop when every half-width is at most max(atol, rtol |value|): of these components, or all.
+def precise(aim: Aim) -> Rule:
+    """Stop when every half-width is at most max(atol, rtol |value|), of the components it binds.
 
     In a run of logs, stop when the half-width of the log is at most max(atol, rtol).
     """
-    aim = Aim(atol, rtol, components=components)
 
     def rule(progress: Progress) -> Stop | None:
         if not progress.ready:

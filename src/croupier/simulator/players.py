@@ -15,17 +15,13 @@ from croupier.data.draws import Floats
 from croupier.data.plan import Plan, Unit
 from croupier.errors import PlanError
 from croupier.policies import Policy, as_policy, describe
+from croupier.policies.base import MOST_SCORES
 from croupier.policies.baselines import Uniform
 from croupier.policies.bounded import KLUCB, MOSS, UCB1, UCBV, Bandit, Thompson
 from croupier.policies.heavy import RobustUCB, SubgaussianUCB
 from croupier.policies.payoffs import Payoff, Terms
 from croupier.policies.tightest import Tightest
-from croupier.policies.variance import (
-    FLOOR_AHEAD,
-    MOST_DECISIONS,
-    MOST_SCORES,
-    VarianceThompson,
-)
+from croupier.policies.variance import FLOOR_AHEAD, MOST_DECISIONS, VarianceThompson
 from croupier.simulator import kinds
 from croupier.simulator.problems import Problem
 

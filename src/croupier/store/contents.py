@@ -17,9 +17,11 @@ from croupier.data.history import Rows
 from croupier.data.plan import Plan
 from croupier.errors import StoreError
 from croupier.estimates.intervals import INTERVALS
+from croupier.store.codec import decoded, resembles
 from croupier.store.database import Database, checksum, salt_of
 from croupier.store.outcome_rows import COLUMNS, DETAILS, Records
 from croupier.store.store_errors import all_is_damage
+from croupier.tables.base import Snapped, Table
 from croupier.views.formats import printable
 
 __all__ = [
@@ -32,9 +34,8 @@ __all__ = [
     "outcomes_in",
     "plan_in",
     "records_in",
-    "rows_in",
+    "restored",
     "run_row",
-    "snapshot_in",
 ]
 
 #: A file may hold any number. A plan has at most these.
@@ -45,6 +46,14 @@ LIMITS: Final = ("draws", "seconds", "cost", "atol", "rtol", "workers")
 
 #: What writes snapshots, and the form that they have.
 FORM: Final = f"{croupier.__version__}, form 3"
+
+#: The parts of a snapshot that are of the same kind at all times.
+_OF_ONE_KIND: Final = ("told", "reported", "pending", "policy", "states")
+
+#: The parts that say what was told: no policy and no state of an arm.
+_BOOKS: Final = (
+    "told", "reported", "components", "ledger", "tails", "cross", "repeats", "interval"
+)  # fmt: skip
 
 #: The fields of a plan with one entry per arm.
 _PER_ARM: Final = {"versions": "version", "bounds": "bounds", "cost_bounds": "cost_bounds",
@@ -172,6 +181,33 @@ def snapshot_in(database: Database) -> Mapping[str, str] | None:
                 raise ValueError("the parts of a snapshot are not texts")
             return parts if parts.get("croupier") == FORM else None
     return None
+
+
+def restored(
+    database: Database, table: Table, records: Records, like: Mapping[str, Any] | None = None
+) -> int:
+    """Restore a table from the last snapshot; return the number of tickets that it contains.
+
+    It is 0 if the snapshot does not help: then all outcomes are told again. `like` is the state of
+    such a table that was told nothing; a table that decides nothing needs only the books.
+    """
+    parts = snapshot_in(database)
+    if parts is None or not isinstance(table, Snapped):
+        return 0
+    wanted = dict.fromkeys(_BOOKS) if like is None else like
+    try:
+        state = {name: decoded(parts[name], part) for name, part in wanted.items()}
+        alike = like is None or all(resembles(state[part], like[part]) for part in _OF_ONE_KIND)
+        if not alike or table.interval.resumed(state["interval"]) is None:
+            return 0  # another kind of interval must look at everything itself
+    except (ValueError, TypeError, KeyError, IndexError):
+        return 0
+    with all_is_damage(database.path):
+        told = state["told"]
+        if type(told) is not int or told < 1:
+            raise ValueError(f"a snapshot of {told!r:.20} outcomes")
+        table.go_on_from(state, rows_in(database, records, told))
+    return told
 
 
 def differences(stored: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:

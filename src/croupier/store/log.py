@@ -19,7 +19,7 @@ from croupier.data.draws import Outcome
 from croupier.data.plan import Plan
 from croupier.errors import CroupierWarning, PlanError, StoreError, text_of
 from croupier.estimates.intervals import Interval, learned
-from croupier.store.codec import NotPlainError, decoded, encoded, resembles
+from croupier.store.codec import NotPlainError, encoded
 from croupier.store.contents import (
     FORM,
     calls_in,
@@ -29,9 +29,8 @@ from croupier.store.contents import (
     outcomes_in,
     plan_in,
     records_in,
-    rows_in,
+    restored,
     run_row,
-    snapshot_in,
 )
 from croupier.store.database import (
     RUN_ID_BYTES,
@@ -50,9 +49,6 @@ __all__ = ["Log", "Store", "as_store"]
 
 #: A snapshot is stored after this many outcomes. To tell them again takes half a second.
 _SNAPSHOT_EVERY: Final = 5_000
-
-#: The parts of a snapshot that are of the same kind at all times.
-_OF_ONE_KIND: Final = ("told", "reported", "pending", "policy", "states")
 
 #: This many outcomes are read from the file at once.
 _AHEAD: Final = 1_000
@@ -184,7 +180,7 @@ class Log:
                     table.interval = learned(interval, states)
             self._database = Database.write(self.path, self._durability)
             if not whole:
-                told = self._go_on(table)
+                told = restored(self._open, table, self._records, self._like)
         else:
             row = run_row(self.path, plan, learns, secrets.token_bytes(RUN_ID_BYTES))
             self._database = Database.create(self.path, self._durability, {"run": row})
@@ -360,26 +356,3 @@ class Log:
         row = (told, content, checksum(self._open.salt, "snapshots", told, content))
         self._write([("snapshots", row)], f"DELETE FROM snapshots WHERE ticket < {told}")
         self._snapped = told
-
-    def _go_on(self, table: Table) -> int:
-        """Restore a table from the last snapshot; return the number of tickets that it contains."""
-        parts = snapshot_in(self._open)
-        if self._like is None or parts is None or not isinstance(table, Snapped):
-            return 0
-        try:
-            like = self._like
-            state = {name: decoded(parts[name], part) for name, part in like.items()}
-            if not all(resembles(state[name], like[name]) for name in _OF_ONE_KIND):
-                return 0
-            told = int(state["told"])
-            if told > self._records.contiguous or not told:
-                raise damaged(
-                    self.path, f"a snapshot of {told} outcomes, but not all of them are stored"
-                )
-            if table.interval.resumed(state["interval"]) is None:
-                return 0  # another kind of interval must look at everything itself
-        except (ValueError, TypeError, KeyError, IndexError):
-            return 0  # the snapshot cannot be used: all outcomes are told again
-        with all_is_damage(self.path):
-            table.go_on_from(state, rows_in(self._open, self._records, told))
-        return told

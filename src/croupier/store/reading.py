@@ -15,15 +15,13 @@ from croupier.errors import PlanError, StoreError
 from croupier.estimates.combiners import Combiner
 from croupier.estimates.intervals import INTERVALS, FixedSize
 from croupier.results.result import Result
-from croupier.store.codec import decoded
 from croupier.store.contents import (
     calls_in,
     contents_in,
     outcomes_in,
     plan_in,
     records_in,
-    rows_in,
-    snapshot_in,
+    restored,
 )
 from croupier.store.database import Database
 from croupier.store.lock import owner_of
@@ -31,9 +29,9 @@ from croupier.store.log import as_store
 from croupier.store.outcome_rows import Records
 from croupier.store.place import resolved
 from croupier.store.store_errors import all_is_damage, damaged
-from croupier.tables.base import Reading, Snapped, Table, kind_of, restore
+from croupier.tables.base import Reading, Table, kind_of, restore
 
-__all__ = ["Status", "StoredRun", "open_run"]
+__all__ = ["Status", "StoredRun", "copy_run", "open_run"]
 
 
 @dataclass(frozen=True)
@@ -225,7 +223,7 @@ def _told_again(
         learns = frozenset(name for name, learned in learning if learned)
     reading = Reading(interval, combine, learns)
     table = _table(database.path, plan, reading)
-    told = _from_snapshot(database, table, records)
+    told = restored(database, table, records)
     with all_is_damage(database.path) if combine is None else nullcontext():
         for outcome in outcomes_in(database, records, told):
             if outcome.ticket < records.contiguous:
@@ -251,27 +249,9 @@ def _table(path: Path, plan: Plan, reading: Reading) -> Table:
         ) from None
 
 
-def _from_snapshot(database: Database, table: Table, records: Records) -> int:
-    """Restore a table from the last snapshot; return the number of tickets that it contains."""
-    parts = snapshot_in(database)
-    if parts is None or not isinstance(table, Snapped):
-        return 0
-    with all_is_damage(database.path):
-        names = (
-            "told",
-            "reported",
-            "components",
-            "ledger",
-            "tails",
-            "cross",
-            "repeats",
-            "interval",
-        )
-        state = {name: decoded(parts[name]) for name in names}
-        if table.interval.resumed(state["interval"]) is None:
-            return 0  # another kind of interval must look at everything itself
-        told = state["told"]
-        if type(told) is not int or told < 1:
-            raise ValueError(f"a snapshot of {told!r:.20} outcomes")
-        table.go_on_from(state, rows_in(database, records, told))
-    return told
+def copy_run(source: Path, target: Path) -> None:
+    """Copy a store, with all outcomes of this moment, to a path where nothing is yet."""
+    with closing(Database.read(resolved(source))) as database:
+        if os.path.lexists(target):
+            raise StoreError(f"{target} exists already: give another path for the copy")
+        database.copy_to(target)

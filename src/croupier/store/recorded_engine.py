@@ -22,23 +22,24 @@ class Recorded:
     """An engine with a memory: every outcome is in the log before it is told.
 
     The outcomes of earlier calls come back in ticket order, as if they were drawn now, with the
-    `seconds` that the run had taken then. `timer` counts the seconds of this call.
+    `seconds` that the run had taken then. `make` makes the engine for the first batch that is not
+    stored: to start workers takes seconds, which do not count. `timer` counts those of this call.
     """
 
-    def __init__(self, engine: Engine, log: Log | None, timer: Callable[[], float]) -> None:
-        self._engine, self._log, self._timer = engine, log, _never_back(timer)
+    def __init__(
+        self, make: Callable[[], Engine], log: Log | None, timer: Callable[[], float]
+    ) -> None:
+        self._make, self._log, self._timer = make, log, _never_back(timer)
+        self._engine: Engine | None = None
         self._batches: deque[Batch] = deque()
         self._began = 0.0
         self.seconds = 0.0
         self._arrived: dict[int, float] = {}
-        #: Called once, before the first batch is drawn that is not stored.
-        self.before_new: Callable[[], None] | None = None
         #: What has arrived and may not be told yet: an interrupted run still returns it.
         self._kept: dict[int, Outcome] = {}
         self._last = -1
         #: The seconds inside the calls of each arm. They are no part of a result.
         self.inside: defaultdict[str, float] = defaultdict(float)
-        engine.keep = self._store
         self._begin()
 
     def _begin(self) -> None:
@@ -72,22 +73,31 @@ class Recorded:
         """Take a batch. If its outcome is in the log, it is not drawn again."""
         self._batches.append(batch)
         if self._log is None or self._log.stored(batch.ticket) is None:
-            if self.before_new is not None:
-                check, self.before_new = self.before_new, None
-                check()
+            if self._engine is None:
+                began = self._timer()
+                self._engine = self._make()
+                self._engine.keep = self._store
+                self._began += self._timer() - began
             self._engine.submit(batch)
+
+    def close(self) -> None:
+        """Release the engine, if there is one."""
+        if self._engine is not None:
+            self._engine.close()
 
     def next(self) -> Outcome:
         """Return the outcome of the oldest ticket that is out, after storing it."""
         self._kept.pop(self._last, None)  # it was told
         self._last = self._batches[0].ticket
         if self._log is None:
+            assert self._engine is not None
             outcome = self._engine.next()
             self.seconds = self.clock()
             self._batches.popleft()
             return outcome
         batch = self._batches[0]
         if (found := self._log.stored(batch.ticket)) is None:
+            assert self._engine is not None
             try:
                 outcome = self._engine.next()
             except ArmError:
@@ -116,7 +126,8 @@ class Recorded:
     def rest(self, seconds: float, out: Iterable[Batch] = ()) -> Iterator[Outcome]:
         """Store all outcomes that are finished within `seconds`; return those that are `out`."""
         self._batches.clear()
-        deque(self._engine.rest(seconds), maxlen=0)  # `_store` keeps them
+        if self._engine is not None:
+            deque(self._engine.rest(seconds), maxlen=0)  # `_store` keeps them
         for batch in out:
             if (outcome := self._kept.get(batch.ticket)) is not None:
                 yield outcome

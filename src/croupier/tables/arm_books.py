@@ -139,26 +139,6 @@ class ArmBooks:
             self.cross[arm] = _with_batch(self.cross, arm, outcome)
         return arm
 
-    def add_draws(self, arms: Sequence[int], values: Sequence[float]) -> None:
-        """Book all single draws of a run that cost 1 each, to the same bits as one `add` for each.
-
-        Draws that are already booked are skipped. After an interrupt, this can be repeated.
-        """
-        books, self._pooled = self.books, None
-        if books.torn:  # everything except the history may be half done: start again
-            books.ledger, self.tails = books.ledger.empty(), {}
-        first, rows = int(books.ledger.draws), len(books.history)
-        books.torn = True
-        books.history.append_draws(rows, arms[rows:], values[rows:])
-        new_arms, new_values = arms[first:], values[first:]
-        books.ledger.add_draws(new_arms, new_values)
-        drawn: dict[int, list[float]] = {}
-        for arm, value in zip(new_arms, new_values, strict=True):
-            drawn.setdefault(arm, []).append(value)
-        for arm, own in drawn.items():
-            self.tails.setdefault(arm, Tail()).add_draws(np.array(own))
-        books.torn = False
-
     # -- the estimate and the result
 
     def growth(self) -> float | None:

@@ -96,13 +96,22 @@ class IndependentArms(_Arms):
         self.tickets = Tickets(plan.width)
         self.pending: Floats = np.zeros(len(plan.names))
         self.decisions: deque[Decision] = deque()
-        for _ in range(plan.width):
-            self.decide()
+        self._decide_ahead()
 
     # -- ask
 
+    def _decide_ahead(self) -> None:
+        """Decide until there is a decision for every ticket that may be out."""
+        tickets = self.tickets
+        while tickets.asked + len(self.decisions) < tickets.told + self.plan.width:
+            self.decide()
+
     def decide(self) -> None:
-        """Decide the next ticket from what has been told so far."""
+        """Decide the next ticket from what has been told so far.
+
+        If the policy names several arms, they are for the next tickets, in their order, as far as
+        what one decision buys reaches.
+        """
         plan, ledger = self.plan, self.known.books.ledger
         ticket = self.tickets.asked + len(self.decisions)
         if self._prepare is not None:
@@ -112,7 +121,16 @@ class IndependentArms(_Arms):
             choice = self.policy.choose(
                 self.policy_state, ledger, self.pending, lambda: stream(plan.seed, POLICY, ticket)
             )
-        play = Play(*choice) if isinstance(choice, tuple) else Play(choice)
+        bought, most = 0.0, plan.share * ledger.spent
+        for each in choice if isinstance(choice, list) else [choice]:
+            arm, size, _ = self._take(Play(*each) if isinstance(each, tuple) else Play(each))
+            bought += size * ledger.cost.item(arm) / max(ledger.count.item(arm), 1.0)
+            if bought >= most:
+                break
+
+    def _take(self, play: Play) -> Decision:
+        """Take a decision of the policy for the next ticket."""
+        plan, ledger = self.plan, self.known.books.ledger
         if not 0 <= play.arm < len(plan.names):
             raise PlanError(
                 f"policy {self.policy.name!r} chose arm {play.arm}, but the arms are numbered "
@@ -122,8 +140,10 @@ class IndependentArms(_Arms):
         if play.at_most is not None:
             size = min(size, play.at_most)
         size = max(self._group, size - size % self._group)
-        self.decisions.append(Decision(play.arm, size, self.arm_states.copy()))
+        decided = Decision(play.arm, size, self.arm_states.copy())
+        self.decisions.append(decided)
         self.pending[play.arm] += size
+        return decided
 
     def ask(self, draws_left: int | None = None, cost_left: float | None = None) -> Batch | None:
         """Return the next batch, within the budget that is left after everything told so far.
@@ -190,7 +210,7 @@ class IndependentArms(_Arms):
             for learned in outcome.extra.get("arm", ()):
                 state = self.arm_states[outcome.arm]
                 self.arm_states[outcome.arm] = learner.learn(state, learned)
-        self.decide()
+        self._decide_ahead()
 
     # -- what is known
 

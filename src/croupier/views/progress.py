@@ -20,8 +20,6 @@ from croupier.views import formats
 from croupier.views.progress_lines import Standing, spent_line, standing_line
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console, RenderableType
 
 __all__ = ["Live", "LogProgress", "Watch", "counting", "interactive", "watching"]
@@ -81,12 +79,7 @@ class Live:
         self._screen = _NotebookScreen() if notebook else _TerminalScreen(self._console)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._screen is not None:
             self._screen.close()
             self._screen = None
@@ -246,13 +239,8 @@ class LogProgress:
         self._next = perf_counter() + self._period
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return None
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
 
     def due(self) -> bool:
         """Return whether an update would be logged now."""
@@ -294,17 +282,12 @@ class Watch:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
         if self._open and self._display is not None:
-            self._display.__exit__(kind, error, trace)
+            self._display.__exit__()
 
     def _move(self) -> None:
         """Move the clock of the bar once a second, also during a long batch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,24 +10,9 @@ from numpy.typing import NDArray
 __all__ = ["ArmSummary", "Batches", "RowWords", "Summary", "components", "example", "shown_arms"]
 
 
-class ArmSummary(TypedDict):
-    """One arm's part in a run; None if nothing is known, as for an arm that was never drawn."""
-
-    name: str
-    draws: int
-    share: float  # of the cost of the run
-    mean: float | list[float] | None
-    variance: float | list[float] | None  # of one draw
-    cost_per_draw: float | None
-    efficiency: float | None  # precision per cost, relative to the best arm: 1 is the best
-    weight: float  # in the estimate
-    stderr: NotRequired[
-        float | list[float] | None
-    ]  # of the mean; without it sqrt(variance / draws)
-    # In runs of logs: log(mean), its standard error, and the deviation of a draw over the mean.
-    log_mean: NotRequired[float | list[float] | None]
-    log_stderr: NotRequired[float | list[float] | None]
-    relative_deviation: NotRequired[float | list[float] | None]
+#: One arm's part in a run: the columns of `ArmRow` in croupier.results as plain data, None where
+#: nothing is known. Without `stderr`, that of the mean is sqrt(variance / draws).
+ArmSummary: TypeAlias = dict[str, Any]
 
 
 class LogSummary(TypedDict):

@@ -99,18 +99,15 @@ def test_an_arm_that_varies_by_rounding_alone_has_not_varied(scale):
     w = rng.uniform(0.1, 3.0, 4000)
     rounded = np.ldexp((5.0 * w) / w, scale)
     assert np.unique(rounded).size > 1
-    single, batches, mixed, vectors = Ledger(3), Ledger(3), Ledger(3), Ledger(3)
-    single.add_draws([0] * 100, rounded[:100].tolist())
+    one_by_one, batches, mixed, vectors = Ledger(3), Ledger(3), Ledger(3), Ledger(3)
     mixed.add(1, outcome(np.ldexp([3.0, 7.0], scale)))  # another origin
     for part in np.split(rounded, 40):
         batches.add(0, outcome(part))
         mixed.add(0, outcome(part))
         vectors.add(0, outcome(np.column_stack((part, part + part * rng.random(len(part))))))
-    one_by_one = Ledger(3)
     for value in rounded[:100]:
         one_by_one.add(0, outcome([value]))
-    assert np.array_equal(single.moments, one_by_one.moments)
-    for ledger in (single, batches, mixed):
+    for ledger in (one_by_one, batches, mixed):
         assert ledger.variance[0, 0] == 0
         assert ledger.scale.value_of(ledger.mean)[0, 0] == pytest.approx(np.ldexp(5.0, scale))
     assert (vectors.variance[0] > 0).tolist() == [False, True]

@@ -186,6 +186,13 @@ def test_a_component_that_is_zero_has_no_interval_and_the_others_keep_theirs() -
     assert high[0] - low[0] < 0.01 * PEAK
 
 
+def test_values_whose_squares_underflow_are_to_be_multiplied() -> None:
+    with pytest.warns(cr.CroupierWarning, match="multiply f by a constant"):
+        result = integrate(lambda x: 1e-300 * x[:, 0], [(0, 1)], draws=2000)
+    assert result.value == pytest.approx(5e-301, rel=1e-3)
+    assert result.interval == (-np.inf, np.inf)
+
+
 def test_a_fit_does_not_hide_a_tail_from_its_own_points() -> None:
     singular = PROBLEMS["heavy tail 4"]
     for seed in (5015, 5025):  # they were 6 and 9 standard errors below 1
@@ -198,18 +205,18 @@ def test_what_a_density_hides_is_found_at_the_points_of_another_one() -> None:
     segment = Segment(7, 0, Identity(), (0, 256), 0, 4, 0, 256)
     f = 0.6 * (segment.points(1) < 0.5)  # f/q is 3 there, so 0.5 (0.6 - 0.2) is not seen
     at = np.flatnonzero(f[:, 0])
-    parts = [Seen(f[at], np.full(len(at), 0.2), segment.size)]
+    seen = Seen(f[at], np.full(len(at), 0.2), segment.size)
     ends = np.array([[0.0], [1.0]])
-    assert hidden(ends, parts) == pytest.approx(0.2, rel=0.1)
-    assert hidden(3 * ends, parts) == pytest.approx(0, abs=1e-9)
-    assert hidden(ends, [Seen(f[at], np.ones(len(at)), segment.size)]) == pytest.approx(0)
+    assert hidden(ends, seen) == pytest.approx(0.2, rel=0.1)
+    assert hidden(3 * ends, seen) == pytest.approx(0, abs=1e-9)
+    assert hidden(ends, Seen(f[at], np.ones(len(at)), segment.size)) == pytest.approx(0)
 
 
 def test_a_single_value_that_no_point_of_the_leader_has_seen_counts() -> None:
     u = np.linspace(0.05, 0.95, 10)[:, None]
-    parts = [Seen(np.where(u == u[3], 5.0, 1.0), np.ones(10), 10)]
-    assert hidden(np.array([[0.0], [2.0]]), parts) == pytest.approx(0.3)
-    assert hidden(np.array([[0.0], [5.0]]), parts) == 0
+    seen = Seen(np.where(u == u[3], 5.0, 1.0), np.ones(10), 10)
+    assert hidden(np.array([[0.0], [2.0]]), seen) == pytest.approx(0.3)
+    assert hidden(np.array([[0.0], [5.0]]), seen) == 0
 
 
 @pytest.mark.parametrize("family", ["separable", "normal"])

@@ -10,7 +10,10 @@ import pytest
 
 import croupier as cr
 from croupier.data.ledger import Ledger
-from croupier.policies.base import Play
+from croupier.data.plan import Plan
+from croupier.data.reduce_batch import chunks_of, outcome_of
+from croupier.policies.base import MOST_SCORES, Choice, LedgerOnly, Play, first_draws
+from croupier.policies.variance import _several
 
 pytestmark = [
     pytest.mark.filterwarnings("error"),
@@ -66,11 +69,12 @@ def test_a_doubt_about_the_better_arm_is_tested_by_draws(policy: str) -> None:
     """100 unlucky draws of the better arm: their mean is 4.4 standard errors off."""
     rng = np.random.default_rng(7)
     ledger = Ledger(2)
+    plan = cr.Plan(names=("worse", "better"), seed=7)
     for arm, (spread, count) in enumerate([(1.2, 20_000), (1.0, 100)]):
         values = rng.standard_normal(count)
         values = spread * (values - values.mean()) / values.std(ddof=1)
-        ledger.add_draws([arm] * count, (values + 0.44 * arm).tolist())
-    plan = cr.Plan(names=("worse", "better"), seed=7)
+        batch = cr.Batch(arm, plan.names[arm], count, 7)
+        ledger.add(arm, outcome_of(plan, batch, chunks_of(batch, cr.Draws(values + 0.44 * arm))))
     chosen = cr.policies.as_policy(policy)
     play = chosen.choose(chosen.start(plan), ledger, np.zeros(2), lambda: rng)
     assert isinstance(play, Play)
@@ -148,3 +152,57 @@ def test_thompson_tosses_only_when_there_is_something_to_toss() -> None:
     table = cr.Allocator(plan)
     state = policy.start(plan)
     assert policy.choose(state, table.ledger, np.zeros(2), never) == (0, 1)
+
+
+# -- very many arms
+
+
+def test_of_many_arms_one_scoring_names_several_by_how_often_they_are_drawn() -> None:
+    K, random = 10 * MOST_SCORES, np.random.default_rng(7)
+    scores, chi2, df = np.ones(K), np.ones(K), np.full(K, 4.0)
+    plays = _several(scores, chi2, df, random)
+    assert isinstance(plays, list)
+    assert 20 < len({play.arm for play in plays}) == len(plays) <= 80
+    assert plays[0].growth == 1 == max(play.growth for play in plays)
+    scores[77] = 1e-9  # it is named by every draw
+    assert _several(scores, chi2, df, random) == [Play(77, growth=1.0)]
+    few = slice(0, 2 * MOST_SCORES - 1)
+    assert _several(scores[few], chi2[few], df[few], random) == 77
+
+
+def test_of_many_arms_several_get_their_first_draw_in_one_decision() -> None:
+    K = 3 * MOST_SCORES
+    ledger, pending = Ledger(K), np.zeros(K)
+    plan = Plan(tuple(map(str, range(K))), 7)
+    assert first_draws(plan, ledger, pending) == [Play(k, 1) for k in range(3)]
+    pending[:2] = 1
+    assert first_draws(plan, ledger, pending) == [Play(k, 1) for k in range(2, 5)]
+
+
+class Listed(LedgerOnly):
+    """Names all arms at every decision, for one draw each."""
+
+    name = "listed"
+
+    def __init__(self) -> None:
+        self.spent: list[float] = []
+
+    def start(self, plan: Plan) -> None:
+        return None
+
+    def choose(self, state: None, ledger: Ledger, pending: Any, rng: Any) -> Choice:
+        self.spent.append(ledger.spent)
+        return [Play(int(k), 1) for k in np.argsort(ledger.count + pending, kind="stable")]
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_several_plays_of_a_decision_are_tickets_until_they_cost_what_one_buys(width: int) -> None:
+    policy = Listed()
+    arms = {str(k): normal(1.0) for k in range(100)}
+    result = cr.estimate(arms, draws=3000, policy=policy, width=width, rng=7)
+    assert len(result.history) == 3000
+    assert [row.draws for row in result.arms] == [30] * 100
+    spent = np.array([each for each in policy.spent if each >= 100])  # all prices are known
+    bought = np.diff(spent)
+    assert (bought <= spent[:-1] / 32 + width).all()
+    assert bought.max() > 64

@@ -24,9 +24,8 @@ def test_every_piece_of_a_deal_has_its_due_of_each_component() -> None:
 def test_a_mixture_comes_back_from_plain_data() -> None:
     mixture = mixture_of(Mixture.normal(np.ones(2), 0.5), 2, 0.9)
     x = np.random.default_rng(7).normal(size=(4, 2))
-    for plain in (mixture.lists(), mixture.arrays()):
-        again = Frozen.of(plain)
-        assert again.modes == 1
-        assert np.array_equal(again.mixture.log_density(x), mixture.mixture.log_density(x))
+    again = Frozen.of(mixture.arrays())
+    assert again.modes == 1
+    assert np.array_equal(again.mixture.log_density(x), mixture.mixture.log_density(x))
     assert mixture.shares.sum() == pytest.approx(1)
     assert len(mixture.mixture) == 1 + len(scouts(2))

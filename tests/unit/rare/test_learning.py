@@ -13,7 +13,7 @@ from scipy import stats
 
 import croupier as cr
 from croupier.rare.components import mixture_of
-from croupier.rare.corrected import Correction, _at_most_once, stage_of
+from croupier.rare.corrected import Called, Correction, _at_most_once, stage_of
 from croupier.rare.learning import Known, Learning
 from croupier.searching.surrogate import surrogate_of
 
@@ -158,6 +158,19 @@ def test_progress_says_how_far_learning_is() -> None:
     with pytest.warns(cr.CroupierWarning):
         cr.probability(beyond, 2, draws=60, rng=7, callback=look)
     assert seen[-1] == "learning 6 of 12"
+
+
+def test_a_surprise_that_chance_explains_is_none() -> None:
+    def surprises(*chances: float) -> int:
+        """Each of these calls fails; 96 others have the chance 0.0005 and do not."""
+        m = np.append(chances, np.full(96, 5e-4))
+        fails = np.arange(len(m)) < len(chances)
+        return Correction((Called(None, np.ones(len(m)), m, fails),)).surprises  # type: ignore[arg-type]
+
+    assert surprises(0.5, 0.9) == 0
+    assert surprises(0.009) == 0  # one of a hundred calls
+    assert surprises(1e-6) == 1
+    assert surprises(0.004, 0.005, 0.006) == 3
 
 
 def test_no_point_is_called_twice_in_a_stage() -> None:

@@ -17,6 +17,7 @@ from croupier.running.stopping import (
     out_of_time,
     precise,
 )
+from croupier.tables.aim import Aim
 from croupier.tables.base import Progress
 
 
@@ -59,11 +60,11 @@ def at(
         (out_of_draws(10), at(draws=9), at(draws=10), "draws"),
         (out_of_cost(10.0), at(cost=9.99), at(cost=10.0), "cost"),
         (out_of_time(1.0), at(seconds=0.99), at(seconds=1.0), "seconds"),
-        (precise(atol=0.1), at(half_width=0.11), at(half_width=0.1), "tolerance"),
-        (precise(rtol=0.05), at(half_width=0.11), at(half_width=0.1), "tolerance"),
-        (precise(rtol=0.05), at(value=1.9), at(value=-2.0), "tolerance"),
-        (precise(atol=0.01, rtol=0.05), at(half_width=0.11), at(half_width=0.1), "tolerance"),
-        (precise(atol=0.1, rtol=0.001), at(half_width=0.11), at(half_width=0.1), "tolerance"),
+        (precise(Aim(atol=0.1)), at(half_width=0.11), at(half_width=0.1), "tolerance"),
+        (precise(Aim(rtol=0.05)), at(half_width=0.11), at(half_width=0.1), "tolerance"),
+        (precise(Aim(rtol=0.05)), at(value=1.9), at(value=-2.0), "tolerance"),
+        (precise(Aim(atol=0.01, rtol=0.05)), at(half_width=0.11), at(half_width=0.1), "tolerance"),
+        (precise(Aim(atol=0.1, rtol=0.001)), at(half_width=0.11), at(half_width=0.1), "tolerance"),
         (asked_to(lambda progress: progress.draws > 9), at(draws=9), at(draws=10), "callback"),
     ],
 )
@@ -75,24 +76,24 @@ def test_a_rule_stops_at_its_limit_and_not_before(
 
 
 def test_a_tolerance_stops_only_when_enough_is_known() -> None:
-    assert precise(atol=1.0)(at(half_width=0.1, ready=False)) is None
+    assert precise(Aim(atol=1.0))(at(half_width=0.1, ready=False)) is None
 
 
 def test_an_unknown_error_is_never_precise() -> None:
-    assert precise(atol=1.0)(at(half_width=np.inf)) is None
-    assert precise(atol=1.0)(at(half_width=np.nan)) is None
+    assert precise(Aim(atol=1.0))(at(half_width=np.inf)) is None
+    assert precise(Aim(atol=1.0))(at(half_width=np.nan)) is None
 
 
 def test_every_component_must_be_precise() -> None:
     both = {"value": np.array([1.0, 100.0])}
-    assert precise(atol=0.1)(at(half_width=np.array([0.1, 0.2]), **both)) is None
-    assert precise(atol=0.2)(at(half_width=np.array([0.1, 0.2]), **both)) == "tolerance"
-    assert precise(rtol=0.05)(at(half_width=np.array([0.05, 5.0]), **both)) == "tolerance"
-    assert precise(rtol=0.05)(at(half_width=np.array([0.06, 5.0]), **both)) is None
+    assert precise(Aim(atol=0.1))(at(half_width=np.array([0.1, 0.2]), **both)) is None
+    assert precise(Aim(atol=0.2))(at(half_width=np.array([0.1, 0.2]), **both)) == "tolerance"
+    assert precise(Aim(rtol=0.05))(at(half_width=np.array([0.05, 5.0]), **both)) == "tolerance"
+    assert precise(Aim(rtol=0.05))(at(half_width=np.array([0.06, 5.0]), **both)) is None
 
 
 def test_the_first_of_several_reasons_is_given() -> None:
-    rule = any_of(out_of_cost(100.0), out_of_draws(10), precise(atol=1.0))
+    rule = any_of(out_of_cost(100.0), out_of_draws(10), precise(Aim(atol=1.0)))
     assert rule(at(draws=9, half_width=2.0)) is None
     assert rule(at(draws=10)) == "draws"
     assert rule(at(draws=10, cost=100.0)) == "cost"
@@ -141,5 +142,5 @@ def test_progress_looks_once_and_only_when_asked() -> None:
 
 def test_a_tolerance_binds_the_chosen_components_only() -> None:
     vague = at(value=np.array([2.0, 0.0]), half_width=np.array([0.1, 0.5]))
-    assert precise(rtol=0.05, components=(0,))(vague) == "tolerance"
-    assert precise(rtol=0.05)(vague) is None
+    assert precise(Aim(rtol=0.05, components=(0,)))(vague) == "tolerance"
+    assert precise(Aim(rtol=0.05))(vague) is None

@@ -174,8 +174,8 @@ def test_a_snapshot_is_a_replay_to_the_last_bit(
     for calls in (22, 3):
         cr.estimate(interrupted(arms, calls), rng=7, width=width, store=quick(path), **call)
     skipped: list[int] = []
-    go_on = log.Log._go_on
-    monkeypatch.setattr(log.Log, "_go_on", lambda *a: skipped.append(go_on(*a)) or skipped[-1])
+    go_on = log.restored
+    monkeypatch.setattr(log, "restored", lambda *a: skipped.append(go_on(*a)) or skipped[-1])
     resumed = cr.estimate(arms, store=quick(path), **call)
     assert same(resumed, whole, bits)
     assert skipped[0] >= 10
