@@ -130,9 +130,7 @@ def main() -> None:
             runs = [
                 (
                     integral_of(case, n, seed) / case.value - 1,
-                    cr.integrate(
-                        case.f, [(0, 1)] * case.d, draws=n, rng=seed, progress=False
-                    ).value
+                    cr.integrate(case.f, [(0, 1)] * case.d, draws=n, rng=seed, progress=False).value
                     / case.value
                     - 1,
                 )
