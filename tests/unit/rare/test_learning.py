@@ -271,21 +271,16 @@ def test_500_calls_of_a_function_that_is_0_or_1_pay_for_a_search(seed: int) -> N
 
 
 @quiet
-@pytest.mark.parametrize("calls", [50, 100])
-def test_an_interval_is_not_wider_than_that_of_plain_draws_where_learning_is_in_vain(
-    calls: int,
-) -> None:
-    """Rastrigin's function: while nothing says that learning pays, all calls are plain draws."""
+def test_while_nothing_promises_that_learning_pays_every_call_counts_as_a_plain_draw() -> None:
+    """Rastrigin's function: 4 of 6 runs or more have the interval of 50 plain draws."""
 
     def rastrigin(x: Any) -> Any:
         return 10 - (x * x - 5 * np.cos(2 * np.pi * x)).sum(axis=1)
 
-    hits, value = np.arange(calls + 1), 0.07299
-    low = np.nan_to_num(stats.beta.ppf(0.025, hits, calls - hits + 1))
-    high = np.nan_to_num(stats.beta.ppf(0.975, hits + 1, calls - hits), nan=1.0)
-    plain = stats.binom.pmf(hits, calls, value) @ (high - low)
-    widths = []
+    plain = 0
     for seed in range(6):
-        result = cr.probability(rastrigin, 2, draws=calls, rng=seed)
-        widths.append(result.interval[1] - result.interval[0])
-    assert np.mean(widths) < 1.2 * plain  # the mean of six has an error of about 8 %
+        result = cr.probability(rastrigin, 2, draws=50, rng=seed)
+        hits = round(result.value * 50)
+        upper = stats.beta.ppf(0.975, hits + 1, 50 - hits)
+        plain += result.interval[1] == pytest.approx(upper, rel=1e-9)
+    assert plain >= 4
