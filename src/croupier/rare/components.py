@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ _NATS: Final = (0.0, 2.0, 6.0)
 SCOUTS: Final = len(_NATS)
 
 
+@cache
 def scout_widths(d: int) -> tuple[float, ...]:
     """Return the widths s of the scouts: d ((s^2 - 1)/2 - ln s) is 0, 2 and 6 nats.
 

@@ -26,9 +26,16 @@ __all__ = ["LearnedPhase"]
 #: intervals missed.
 _FIRST: Final = 0.4
 
-#: If all plain draws are the same number, wider points may take this share of the budget: a margin
-#: that is flat near the centre may fall farther out, and a function of 0 and 1 never does.
-_WIDE: Final = 0.1
+#: This share of a budget may be lost: calls that are not plain draws, while nothing says that they
+#: pay. Without a hit, an interval is then 5 % wider than that of plain draws.
+_LOST: Final = 0.05
+
+#: Learning pays if the surrogate of the first calls would leave this share of the error of plain
+#: draws: its own errors, of few points, may be wrong by a factor of 3.
+_PROMISE: Final = 0.3
+
+#: Plain draws go on for this share of what is known, until the surrogate promises more.
+_MORE_PLAIN: Final = 0.25
 
 #: The share of a budget that is for learning, at least and at most.
 _LEARNING: Final = (0.2, 0.5)
@@ -63,7 +70,10 @@ _FORECASTS: Final = 4_000_000
 
 
 class LearnedPhase:
-    """Learning, then epochs of fresh calls. `over` is True when something else has taken over."""
+    """Learning, then epochs of fresh calls. `over` is True when something else has taken over.
+
+    `promised` is True when plain draws have shown that learning pays; a stored run knows it.
+    """
 
     def __init__(self, learning: Learning, seed: int, width: int) -> None:
         self.learning = learning
@@ -75,6 +85,7 @@ class LearnedPhase:
         self._seed, self._width = seed, width
         self._most = 0.0
         self._fresh = False
+        self.promised = False
 
     @property
     def standing(self) -> str | None:
@@ -110,18 +121,42 @@ class LearnedPhase:
         learning, n = self.learning, len(self.learning)
         if not n:
             few = learning.first_calls > _FIRST * left
-            return None if few else ("learning", learning.plain_calls)
-        wide = learning.first_calls - n
-        if not learning.learnable and (wide <= 0 or wide > _WIDE * (n + left)):
-            return None
-        if wide > 0:
-            return "learning", min(wide, int(left))
+            return None if few else ("plain", learning.plain_calls)
+        missing, loss = learning.missing, learning.chosen_calls + max(learning.missing, 1)
+        safe = loss <= _LOST * (n + left)
+        if not learning.learnable:  # a search looks farther, if there is room for one
+            room = int(_LOST * (n + left)) - learning.chosen_calls if left < 2 * search else missing
+            more = min(room, int(left)) if safe else 0
+            return ("learning", more) if more > 0 else None
+        if not (safe or len(self.correction) or self._promises(left)):
+            more = math.ceil(_MORE_PLAIN * n)
+            return ("plain", more) if more < left else None
+        if missing:
+            return "learning", min(missing, int(left))
         if learning.behind:
             learning.settle()
         if self._learns(left, aim):
             return "learning", int(min(self._width, left))
         pays = self._goes_on if len(self.correction) else self._pays
         return ("fresh", self._next_epoch(left, aim)) if pays(left, aim, search) else None
+
+    def _promises(self, left: float) -> bool:
+        """Tell whether the surrogate, as it is, would be far better than plain draws."""
+        if not self.promised:
+            rng = self._forecast_rng()
+            found = forecast_of(*self.learning.look(rng), rng)
+            self.promised = self._relative_error(found, left) < _PROMISE
+        return self.promised
+
+    def _forecast_rng(self) -> np.random.Generator:
+        return stream(self._seed, POLICY, _FORECASTS + len(self.learning))
+
+    def _relative_error(self, found: Forecast, left: float) -> float:
+        """Return the error of fresh calls from now on, relative to that of plain draws."""
+        enough, M = min(left, 1e9), min(found.mean, 1.0)
+        n = enough + len(self.learning.plain.x)
+        # Without a hit, the interval ends at 3.7/n.
+        return found.error(enough) / max(math.sqrt(M * (1 - M) / n), 1 / n)
 
     def _learns(self, left: float, aim: Aim) -> bool:
         """Tell whether one more call of learning is worth more than a fresh one."""
@@ -152,18 +187,12 @@ class LearnedPhase:
         self.learning.settle()
         surrogate = self.learning.surrogate
         assert surrogate is not None
-        rng = stream(self._seed, POLICY, _FORECASTS + len(self.learning))
-        self.forecast = found = forecast_of(surrogate, self.learning.mixture, rng)
-        M = min(found.mean, 1.0)
-        enough = min(left, 1e9)
-        hopeless = not self.learning.failures and found.failing * enough < _FEWEST_FAILING
-        if not M > 0 or hopeless:
+        self.forecast = found = forecast_of(surrogate, self.learning.mixture, self._forecast_rng())
+        M, relative = min(found.mean, 1.0), self._relative_error(found, left)
+        hopeless = not self.learning.failures and found.failing * left < _FEWEST_FAILING
+        if not M > 0 or hopeless or relative >= 1:
             return False
-        n = enough + self.learning.plain_calls
-        plain = max(math.sqrt(M * (1 - M) / n), 1 / n)  # without a hit, the interval ends at 3.7/n
-        return found.error(enough) < plain and not self._search_pays(
-            found.variance / M**2, left, aim, M, search
-        )
+        return not self._search_pays(found.variance / M**2, left, aim, M, search)
 
     def _search_pays(
         self, variance: float, left: float, aim: Aim, value: float, search: float
@@ -216,8 +245,10 @@ class LearnedPhase:
             weight = float(size * (len(learning) + learning.told_before))
             self.stage = stage_of(learning.surrogate, learning.mixture, size, weight, rng)
             return Round(phase, size, points=self.stage.points)
-        if len(learning) < learning.first_calls:
-            return Round(phase, size, points=learning.first()[:size])
+        if phase == "plain":
+            return Round(phase, size, points=learning.draws(size))
+        if learning.missing or not learning.learnable:
+            return Round(phase, size, points=learning.first(size))
         return Round(phase, size, points=learning.next(size))
 
     # -- what was told
@@ -230,7 +261,7 @@ class LearnedPhase:
             self.learning.keep(x, g)
         else:
             self.calls += len(x)
-            self.learning.add(x, g)
+            self.learning.add(x, g, phase)
 
     def pooled(self, correction: Correction) -> Pooled:
         """Return the estimate of fresh calls; it is another one if nothing has ever failed."""

@@ -17,6 +17,7 @@ from croupier.rare.corrected import SCOUTING, Correction
 from croupier.rare.learned_phase import LearnedPhase
 from croupier.rare.learning import LOOKED_THROUGH
 from croupier.rare.rare_result import ProbabilityResult, apart, facts_of, reliability
+from croupier.rare.slices import slices_of
 from croupier.results.result import Result
 
 __all__ = ["Found"]
@@ -132,6 +133,7 @@ class Found:
         modes, n = self.modes(), len(self.correction)
         calls, d = self.learned.calls, self.learned.learning.d
         form: dict[str, Any] = {"importance": None, "form": None}
+        z: Floats | None = None
         if modes:
             first = min(modes, key=lambda each: each["distance"])
             z = np.array(first["design_point_normal"])
@@ -161,7 +163,13 @@ class Found:
                 ("importance factors", f"{factors} of the squared distance, at the design point"),
                 ("FORM", f"{form['form']:.3g}, the first-order guess from the design point alone"),
             ]
-        details |= {"facts": facts, "shown": ["estimate"], **self.failed}
+        centre = np.zeros(d) if z is None else z
+        details |= {
+            "facts": facts,
+            "shown": ["estimate"],
+            "slices": slices_of(self.learned.learning, centre),
+            **self.failed,
+        }
         return ProbabilityResult.detailed(result, details)
 
     def _could_hide(self, modes: Sequence[dict[str, Any]]) -> dict[str, float | None]:

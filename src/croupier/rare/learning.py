@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from croupier.data.draws import Floats
-from croupier.rare.components import mixture_of, scout_widths
+from croupier.rare.components import Frozen, mixture_of, scout_widths
 from croupier.rare.free_points import POINTS, Population, aimed
 from croupier.searching.one_thread import one_thread
 from croupier.searching.surrogate import MOST_DOUBT, Surrogate, View, surrogate_of
@@ -85,9 +85,10 @@ class Doubt(NamedTuple):
 class Learning:
     """What was evaluated, x (n, d) and g (n,), and where the next calls should be.
 
-    The first calls are draws of the normal distribution, points `starts` (k, d) that one knows, and
-    Sobol points of wider normal distributions. Points that are `known` from elsewhere are learned,
-    too, and are no calls. Everything depends on the points, their values and the seed only.
+    Half of the first calls are draws of the normal distribution. Points `starts` (k, d) that one
+    knows and Sobol points of wider normal distributions follow. Points that are `known` from
+    elsewhere are learned, too, and are no calls. Everything depends on the points, their values and
+    the seed only. `phases` says why each call was made: it is "plain", "learning" or "fresh".
     """
 
     def __init__(
@@ -102,6 +103,8 @@ class Learning:
         self.contradicted = False
         self.surrogate: Surrogate | None = None
         self.mixture = mixture_of(None, d, 0.0)
+        self.phases: NDArray[np.str_] = np.empty(0, "<U8")
+        self._compared = False
         self._missed = np.empty((0, 2))
         self._fitted_at = self._steps = 0
         self._weights = np.empty(0)
@@ -117,20 +120,31 @@ class Learning:
 
     @property
     def first_calls(self) -> int:
-        """How many calls come before the process is fitted: fewer if enough points are known."""
+        """How many calls come before the process learns: fewer if enough points are known."""
         enough = len(self._known.x) >= self._design
         return (self.plain_calls if enough else self._design) + len(self._given)
 
     @property
     def plain_calls(self) -> int:
         """How many of the first calls are draws of the normal distribution itself."""
-        return self._design // 3
+        return max(6, self._design // 3)
+
+    @property
+    def chosen_calls(self) -> int:
+        """How many calls were no draws of the normal distribution itself: they were chosen."""
+        return int(np.count_nonzero(self.phases != "plain"))
+
+    @property
+    def missing(self) -> int:
+        """How many of the first calls that are chosen were not made."""
+        return max(0, self.first_calls - self.plain_calls - self.chosen_calls)
 
     @property
     def plain(self) -> Known:
         """The draws of the normal distribution itself, and g there."""
         x, g = self.called
-        return Known(x[: self.plain_calls], g[: self.plain_calls])
+        plain = self.phases == "plain"
+        return Known(x[plain], g[plain])
 
     @property
     def called(self) -> Known:
@@ -160,37 +174,39 @@ class Learning:
         """How many calls fail."""
         return int(np.count_nonzero(self.called.g < 0))
 
-    def add(self, x: Floats, g: Floats) -> None:
-        """Take points (n, d) and the limit state there (n,)."""
-        self.keep(x, g)
-        if self.surrogate is None or self._view is None:
-            if len(self._known.x) and len(self) >= self.first_calls:
-                self._compare()
-            return
-        with one_thread():
-            self.surrogate = self.surrogate.with_points(x, g)
-            self._view = self._view.learned(self.surrogate)
+    def add(self, x: Floats, g: Floats, phase: str = "learning") -> None:
+        """Take points (n, d) and the limit state there (n,); those that are "plain" were drawn."""
+        self.keep(x, g, phase)
+        if len(self._known.x) and not self._compared and not self.missing:
+            self._compare()
+        elif self.surrogate is not None and self._view is not None:
+            with one_thread():
+                self.surrogate = self.surrogate.with_points(x, g)
+                self._view = self._view.learned(self.surrogate)
 
-    def keep(self, x: Floats, g: Floats) -> None:
+    def keep(self, x: Floats, g: Floats, phase: str = "fresh") -> None:
         """Take fresh calls: the surrogate learns them when it is fitted again."""
         if self.surrogate is not None:
             with one_thread():
                 missed = np.column_stack(self.surrogate.missed(x, g))
             self._missed = np.concatenate((self._missed, missed))
         self.x, self.g = np.concatenate((self.x, x)), np.concatenate((self.g, g))
+        self.phases = np.concatenate((self.phases, np.full(len(x), phase, "<U8")))
 
     def _compare(self) -> None:
         """Forget the known points if a process that is fitted to them misses the first calls.
 
         It does not know those that were repeated: at a point that it knows, noise is a surprise.
         """
+        self._compared = True
         others = Known(self._known.x[_REPEATED:], self._known.g[_REPEATED:])
         if len(others.x) <= self.d + 1:
             return
         with one_thread():
             told = surrogate_of(*others)
             z, _ = told.missed(*self.called)
-        parts = np.split(z, [self.plain_calls])
+        plain = self.phases == "plain"
+        parts = [part for part in (z[plain], z[~plain]) if len(part)]
         if max(float(np.mean(np.square(part))) for part in parts) > (MOST_DOUBT * told.kappa) ** 2:
             self._forget()
 
@@ -207,19 +223,20 @@ class Learning:
         if self.surrogate is None or (new and len(self.called.x) < MOST_POINTS):
             self.refit(last=True)
 
-    def first(self) -> Floats:
-        """Return the first points of a design: wide ones after draws of the normal distribution."""
+    def draws(self, n: int) -> Floats:
+        """Return n draws (n, d) of the normal distribution itself."""
+        return self._rng().standard_normal((n, self.d))
+
+    def first(self, n: int) -> Floats:
+        """Return n of the first points that are chosen: given, or wider than the distribution."""
         from scipy.special import ndtri
         from scipy.stats.qmc import Sobol
 
-        rng = self._rng()
-        if not len(self):
-            return rng.standard_normal((self.plain_calls, self.d))
-        given = self._given[len(self) - self.plain_calls :]
-        n = self.first_calls - len(self) - len(given)
+        given = self._given[self.chosen_calls :][:n]
+        n -= len(given)
         if not n:
             return given
-        cube = Sobol(self.d, rng=rng).random_base2(math.ceil(math.log2(n)))[:n]
+        cube = Sobol(self.d, rng=self._rng()).random_base2(math.ceil(math.log2(n)))[:n]
         widths = np.resize(scout_widths(self.d)[1:], n)
         wide = ndtri(np.clip(cube, 1e-9, 1 - 1e-9)) * widths[:, None]
         return np.concatenate((given, wide))
@@ -229,6 +246,15 @@ class Learning:
         return stream(self.seed, POLICY, _STREAMS + self._steps)
 
     # -- the surrogate
+
+    def look(self, rng: np.random.Generator) -> tuple[Surrogate, Frozen]:
+        """Return a process of everything so far, and a mixture where it may be below 0.
+
+        Nothing is kept of it: learning does not depend on how often it is looked at.
+        """
+        with one_thread():
+            found = surrogate_of(*self._used(self.called)).doubted(self._kappa())
+            return found, aimed(found, mixture_of(None, self.d, 0.0), lambda: rng, last=False)
 
     def refit(self, *, last: bool = False) -> None:
         """Fit the process, and draw new points where it says that g may be below 0.

@@ -66,8 +66,9 @@ def probability(
         draws: Budget in calls of g; or give `seconds`. At most half of it is for the search.
         below: The limit.
         gradient: The derivatives of g for your variables, (n, d), or (n, m, d) for m limit states;
-            it is called as g is. Walkers follow it to the design points. It is called at up to
-            about a hundred points where g is called, too; `result.search` says how often.
+            it is called as g is. In a search, which means in more than 10 dimensions or for several
+            limit states, walkers follow it to the design points. It is called at up to about a
+            hundred points where g is called, too; `result.search` says how often.
         starts: Failing points that you know, in your coordinates (k, d): they join the search. For
             a transform they are standard normal points.
         known: Points that were evaluated elsewhere, and g there: ``(points, values)``, (k, d) in

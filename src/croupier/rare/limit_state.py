@@ -22,6 +22,9 @@ __all__ = ["Evaluated", "LimitState", "limit_state"]
 #: If calls may fail, g is tried at so many places: with 5 % failures, 1 run in 10^12 finds none.
 _PLACES: Final = 12
 
+#: What a batch knows of its round goes back to the table, which begins a stored round with it.
+_KEPT: Final = ("round", "phase", "planned", "epoch", "stopped", "promised")
+
 
 @dataclass(frozen=True)
 class LimitState:
@@ -80,7 +83,7 @@ class Evaluated:
         elif state["phase"] == "fresh":
             base, weight = state["terms"]
             values = base[:, None] + weight[:, None] * fails
-        kept = {name: state[name] for name in ("round", "phase", "planned", "epoch", "stopped")}
+        kept = {name: state[name] for name in _KEPT}
         there = np.asarray(x[fails.any(axis=1)], float)
         extra = {**kept, "x": z, "g": g, "own": own, "there": there}
         if state["phase"] == "descent":

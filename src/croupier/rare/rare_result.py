@@ -158,7 +158,8 @@ def facts_of(
             )
         )
     if search["could_hide"] is not None:
-        text = f"a region with a probability of up to {search['could_hide']:.2g}"
+        hidden = f"{search['could_hide']:.2g}"
+        text = f"a part that no slope leads to, with a probability of up to {hidden} (at 95 %)"
         facts.append(("could be missed", text))
     return facts
 

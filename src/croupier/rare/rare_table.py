@@ -48,7 +48,7 @@ _PIECES: Final = 16
 _CHOSEN_PIECES: Final = 64
 
 #: The phases of a run whose g a surrogate learns.
-_LEARNED: Final = ("learning", "fresh")
+_LEARNED: Final = ("plain", "learning", "fresh")
 
 #: An estimate begins with 200 draws and grows by a quarter.
 _BEGIN: Final = 200
@@ -87,7 +87,7 @@ class RareTable(Rounds):
         if "known" in settings:
             evaluated = Known(*(np.array(column, float) for column in settings["known"]))
         self._learned: LearnedPhase | None = None
-        if self._d <= LEARNED_UP_TO and self._m == 1 and not gradient:
+        if self._d <= LEARNED_UP_TO and self._m == 1:
             learning = Learning(self._d, plan.seed, known, evaluated)
             self._learned = LearnedPhase(learning, plan.seed, plan.width)
         elif evaluated is not None:
@@ -117,6 +117,7 @@ class RareTable(Rounds):
             "planned": self._round.size,
             "epoch": self._epoch,
             "stopped": self._stopped,
+            "promised": self._learned is not None and self._learned.promised,
             "first": piece.start == 0,
             "own": self._own[part],
             "mixture": self._round.mixture,
@@ -137,7 +138,7 @@ class RareTable(Rounds):
             chosen = self._learned.decide(left, self.aim, self._search.least_calls)
             if chosen is not None:
                 return self._pieces(self._learned.plan(*chosen))
-            self._take_over()
+            self._take_over(left)
         t = self._search.calls
         if not t and self._estimate is None and left < self._search.least_budget:
             self._search.stop()  # too little would be left for the estimate
@@ -160,11 +161,13 @@ class RareTable(Rounds):
         size = min(self._size(len(self._estimate)), max(1, int(min(left, 1e9))))
         return self._pieces(Round("estimate", size, self._estimate.mixture))
 
-    def _take_over(self) -> None:
+    def _take_over(self, left: float) -> None:
         """End the learning: the search and its surrogate get all points."""
         if self._learned is not None and not self._learned.over:
             self._learned.over = True
-            self._search.more = self._learned.learning.x, self._learned.learning.g
+            x, g = self._learned.learning.x, self._learned.learning.g
+            self._search.more = x, g
+            self._search.begin_near(x[g < 0], left)
 
     def _pieces(self, planned: Round) -> list[Piece]:
         """Begin a round: deal its draws to the components of its mixture, and cut it."""
@@ -269,8 +272,9 @@ class RareTable(Rounds):
         extra = extra_of(outcome)
         mixture = Frozen.of(extra["mixture"]) if "mixture" in extra else None
         if extra["phase"] in _LEARNED and self._learned is not None:
+            self._learned.promised = bool(extra["promised"])
             return self._pieces(self._learned.plan(extra["phase"], int(extra["planned"])))
-        self._take_over()
+        self._take_over(math.inf)
         if extra["phase"] != "estimate":
             found = self._search.next()
             if found is None or found.phase != extra["phase"]:

@@ -17,7 +17,7 @@ __all__ = ["Round", "active", "bound_by_default", "events_of", "failures", "gath
 class Round(NamedTuple):
     """What is evaluated next: `size` draws of a mixture, or given points.
 
-    `phase` is "search", "descent", "walk", "gaps" or "estimate".
+    `phase` is "plain", "learning", "fresh", "search", "descent", "gaps" or "estimate".
     """
 
     phase: str

@@ -2,8 +2,8 @@
 
 Every draw counts: all are weighted by p/q, where q is the mixture of everything that was drawn
 from. From round to round the level falls until it is zero (the cross-entropy method: Rubinstein
-and Kroese 2004; with a mixture: Kurtz and Song, Structural Safety 42, 2013). At the end, walks
-inside the failing region look for parts that no component covers.
+and Kroese 2004; with a mixture: Kurtz and Song, Structural Safety 42, 2013). At the end, points in
+the gaps between all draws look for parts that no component covers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from croupier.rare.descent import Descent, beyond
 from croupier.rare.fit import HIGH, Slope, around, fitted
 from croupier.rare.gaps import GAPS_UP_TO, gap_points
 from croupier.rare.rounds import Round, active, events_of
-from croupier.rare.walks import Walk
 from croupier.seeds import POLICY, stream
 
 __all__ = ["Search"]
@@ -39,12 +38,18 @@ _FROZEN: Final = (0.72, 0.18, 0.10)
 _PATIENCE: Final = 6
 _MOST_ROUNDS: Final = 80
 
+#: A search must leave so many calls per dimension: with fewer, intervals of functions of 0 and 1 in
+#: 3 to 10 dimensions were wider than those of plain draws.
+_REST: Final = 100
+
 #: Fewer failing draws than this are not fitted.
 _FEW: Final = 3
 
-#: An end of a walk is uncovered if one draw there would carry this share of the failing weight.
+#: A point is uncovered if one draw there would carry this share of the failing weight.
 _UNCOVERED: Final = 0.05
-_MOST_WALKS: Final = 2
+
+#: A gap that fails is of unknown width: draws around it have these.
+_GAP_WIDTHS: Final = (1.0, 0.5)
 
 #: Above this dimension, components lie around the design points that a gradient has led to.
 DESIGNED: Final = 5
@@ -58,7 +63,7 @@ class Search:
 
     `states` is the number m of limit states. Each is a target of its own, and so is the event that
     all fail; the event that any fails is covered by these. `starts` are points (k, d) in normal
-    space that one knows. `more` are points (n, d) of walks and descents, and the first limit state
+    space that one knows. `more` are points (n, d) of gaps and descents, and the first limit state
     there. `calls` counts what the search has evaluated. With `gradient` it also
     descends to design points; `gradients` counts these calls, and `gap` is known if it is wrong.
     """
@@ -74,6 +79,7 @@ class Search:
     ) -> None:
         self.d, self.seed = d, seed
         self.starts, self.gradient = starts, gradient
+        self._near = False
         self.calls = self.gradients = self.rounds = 0
         self.gap: tuple[float, float] | None = None
         self._designs: dict[int, Floats] = {}
@@ -86,12 +92,11 @@ class Search:
         self._proposals = scouts(d)
         self._counts = np.zeros(SCOUTS)
         self._log_q = np.empty((0, SCOUTS))
-        self._walk: Walk | None = None
         self._gaps: Floats | None = None
         self._begin_target()
 
     def _begin_target(self) -> None:
-        self._walks = self._stuck = self._target_rounds = 0
+        self._stuck = self._target_rounds = 0
         self._best = (math.inf, 0.0)
 
     @property
@@ -120,10 +125,6 @@ class Search:
             assert slope is not None
             self.gradients += len(x)
             self._descent.step(*active(g, slope, self._target))
-            return
-        if done.phase == "walk":
-            assert self._walk is not None
-            self._walk.step(x, events_of(g)[:, self._target] < 0)
             return
         if done.phase == "gaps":
             self._gaps = x[(events_of(g) < 0).any(axis=1)]
@@ -200,18 +201,27 @@ class Search:
             self.stalled.append(self._target)
             self._finish_target()
 
+    def begin_near(self, failing: Floats, left: float) -> None:
+        """Begin around failing points (k, d), if too few calls are left to look for others."""
+        if len(failing) and self._drawn_calls + _REST * self.d <= left < self.least_budget:
+            self.starts, self._near = failing, True
+
+    @property
+    def _drawn_calls(self) -> int:
+        """How many calls a round takes that is aimed."""
+        return 140 + 3 * self.d
+
     @property
     def least_calls(self) -> int:
         """How many calls the first round takes."""
+        if self._near:
+            return self._drawn_calls
         return 300 + 3 * self.d + (0 if self.starts is None else 60 * len(self.starts))
 
     @property
     def least_budget(self) -> int:
-        """Below this, all draws are plain: with fewer after the first round, plain ones are better.
-
-        Measured with functions that are 0 or 1 in 2, 5 and 8 dimensions.
-        """
-        return self.least_calls + 60 * self.d
+        """Below this, all draws are plain: too few would be left after the first round."""
+        return self.least_calls + _REST * self.d
 
     def _first(self) -> Round:
         if self.starts is None:
@@ -223,7 +233,7 @@ class Search:
         return Round("search", 300 + 3 * self.d, mixture_of(None, self.d, 0.0))
 
     def _drawn(self, fits: Mixture) -> Round:
-        return Round("search", 140 + 3 * self.d, mixture_of(fits, self.d, _FITTED))
+        return Round("search", self._drawn_calls, mixture_of(fits, self.d, _FITTED))
 
     def _next_of_target(self) -> Round | None:
         if self.gradient and self.gap is None and self._target not in self._designs:
@@ -232,7 +242,7 @@ class Search:
         fails = h < 0
         known = effective_size_of_logs(log_w[fails])
         if known >= self._enough:
-            return self._walked(fails, log_w) or self._filled(fails, log_w)
+            return self._filled(fails, log_w)
         self._target_rounds += 1
         enough = 40 + 0.3 * self.d
         chosen, level = self._below(h, log_w, enough) if known < enough else (fails, 0.0)
@@ -307,38 +317,7 @@ class Search:
             return around(self.x[chosen], log_weight[chosen], designs)
         return fitted(self.x[chosen], log_weight[chosen], self._rng(), slope)
 
-    # -- walks
-
-    def _walked(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
-        """Return the next step of a walk, or draws around its ends that nothing covers."""
-        if self._walk is None:
-            if self._walks == _MOST_WALKS:
-                return None
-            self._walks += 1
-            self._walk = Walk.among(self.x[fails], log_w[fails])
-        if not self._walk.ended:
-            points = self._walk.proposed(self._rng())
-            return Round("walk", len(points), points=points)
-        ends = self._walk.places
-        self._walk = None
-        return self._around_uncovered(ends, fails, log_w, (1.0,))
-
-    def _around_uncovered(
-        self,
-        ends: Floats,
-        fails: NDArray[np.bool_],
-        log_w: Floats,
-        widths: tuple[float, ...],
-    ) -> Round | None:
-        """Return draws around failing points that nothing covers."""
-        total = float(log_sum_exp(log_w[fails]))
-        log_q = self._proposals.component_log_densities(ends)
-        there = log_standard_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
-        uncovered = ends[there > total + math.log(_UNCOVERED)]
-        if not len(uncovered):
-            return None
-        each = np.repeat(uncovered, len(widths), axis=0)
-        return self._drawn(Mixture.around(each, np.tile(widths, len(uncovered))))
+    # -- gaps
 
     def _filled(self, fails: NDArray[np.bool_], log_w: Floats) -> Round | None:
         """Return points in the gaps between all points, once, or draws around those that failed."""
@@ -350,11 +329,18 @@ class Search:
         if self._gaps is None or not len(self._gaps):
             return None
         ends, self._gaps = self._gaps, self._gaps[:0]
-        return self._around_uncovered(ends, fails, log_w, (1.0, 0.5))
+        total = float(log_sum_exp(log_w[fails]))
+        log_q = self._proposals.component_log_densities(ends)
+        there = log_standard_normal(ends) - log_mixture(log_q, self._counts / self._counts.sum())
+        uncovered = ends[there > total + math.log(_UNCOVERED)]
+        if not len(uncovered):
+            return None
+        each = np.repeat(uncovered, len(_GAP_WIDTHS), axis=0)
+        return self._drawn(Mixture.around(each, np.tile(_GAP_WIDTHS, len(uncovered))))
 
     def _finish_target(self) -> None:
         self.found.append(self._fit(self._target))
-        self._walk = self._descent = None
+        self._descent = None
         self._begin_target()
 
     # -- what was found

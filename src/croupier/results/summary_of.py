@@ -54,6 +54,8 @@ def summary_of(result: Result) -> Summary:
         summary["facts"] = [(str(label), str(text)) for label, text in facts]
     if "shown" in result.details:
         summary["shown"] = list(result.details["shown"])
+    if "slices" in result.details:
+        summary["slices"] = list(result.details["slices"])
     if result.runs is not None:
         agreement = plain(result.runs.agreement)
         summary["runs"] = {"seeds": list(result.runs.seeds), "agreement": agreement}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from croupier.views import formats
+from croupier.views.slice_plot import draw_slice
 from croupier.views.summary import Batches, Summary, components, shown_arms
 
 if TYPE_CHECKING:
@@ -64,8 +66,9 @@ def plot(
     """Draw a run in three panels, into ``figure`` if one is given, and return the figure.
 
     The panels show the estimate and its interval against cost, the arms' shares of the cost so
-    far, and the arms' efficiencies. For vectors, the estimate is that of ``component``. No window
-    is opened, and no global state of matplotlib is changed: show the figure in a notebook, or call
+    far, and the arms' efficiencies. For vectors, the estimate is that of ``component``. A surrogate
+    has a second row: where it says that a limit state fails, and the calls. No window is opened,
+    and no global state of matplotlib is changed: show the figure in a notebook, or call
     ``figure.savefig``.
     """
     size = len(components(summary["value"]))
@@ -73,9 +76,14 @@ def plot(
         raise ValueError(f"component must be below {size}, got {component!r}")
     matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
+        slices = summary.get("slices", [])
         if figure is None:
-            figure = create(12, 3.8)
-        left, middle, right = figure.subplots(1, 3, width_ratios=[1.15, 1.15, 1])
+            figure = create(12, 7.8 if slices else 3.8)
+        rows: Any = figure.subfigures(2, 1) if slices else [figure]
+        left, middle, right = rows[0].subplots(1, 3, width_ratios=[1.15, 1.15, 1])
+        if slices:
+            for axes, found in zip_longest(rows[1].subplots(1, 3), slices):
+                draw_slice(axes, found) if found else axes.set_axis_off()
         colours = _colours(summary)
         _estimate(left, summary, history, component)
         _shares(middle, summary, history, colours)
@@ -84,14 +92,18 @@ def plot(
 
 
 def panels(summary: Summary, history: Batches) -> list[Figure]:
-    """Draw the three panels as separate figures, which a page can put below each other."""
+    """Draw the panels as separate figures, which a page can put below each other."""
     matplotlib, create = plotting()
     with matplotlib.rc_context(STYLE):
-        left, middle, right = figures = [create(4.1, 3.5) for _ in range(3)]
+        figures = [create(4.1, 3.5) for _ in range(3)]
+        left, middle, right = figures
         colours = _colours(summary)
         _estimate(left.subplots(), summary, history, 0)
         _shares(middle.subplots(), summary, history, colours)
         _efficiencies(right.subplots(), summary, colours)
+        for found in summary.get("slices", []):
+            figures.append(create(4.1, 3.5))
+            draw_slice(figures[-1].subplots(), found)
     return figures
 
 

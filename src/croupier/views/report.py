@@ -101,6 +101,7 @@ PANELS = (
     "The share of the cost so far of each arm",
     "The precision per cost of each arm, relative to the best",
 )
+LEARNED = "Where the surrogate says that the limit state fails, and the calls"
 
 
 def page(
@@ -228,8 +229,9 @@ def _picture(summary: Summary, history: Batches) -> Iterable[str]:
         return
     from croupier.views.inline_svg import inline
 
+    labels = PANELS + (LEARNED,) * len(summary.get("slices", []))
     yield '<div class="panels">'
-    for number, (figure, label) in enumerate(zip(figures, PANELS, strict=True)):
+    for number, (figure, label) in enumerate(zip(figures, labels, strict=True)):
         yield f"<figure>{inline(figure, label, number)}</figure>"
     yield "</div>"
 

@@ -39,6 +39,19 @@ class RowWords(TypedDict):
     efficiency: str
 
 
+class Slice(TypedDict):
+    """A plane of normal space: what a surrogate says there, and the points of all calls."""
+
+    axes: list[int]  # the two coordinates
+    at: list[float]  # the places of the grid, for both
+    chance: list[list[float]]  # of failure, by the surrogate
+    limit: list[list[float]]  # the surrogate, which is 0 at the limit
+    points: list[list[float]]  # of the calls
+    fails: list[bool]
+    fresh: list[bool]  # made for the estimate, not to learn
+    through: bool  # whether other coordinates are fixed, at those of the nearest design point
+
+
 class Summary(TypedDict):
     """A run and its answer: floats for scalar draws, lists of d floats for vectors.
 
@@ -71,6 +84,7 @@ class Summary(TypedDict):
     log: NotRequired[LogSummary]
     facts: NotRequired[list[tuple[str, str]]]  # what a kind of table has to say besides its rows
     shown: NotRequired[list[str]]  # the rows that are shown; without it all
+    slices: NotRequired[list[Slice]]  # of a surrogate
 
 
 class Batches(TypedDict):

@@ -24,6 +24,15 @@ def beyond(x: Any) -> Any:
     return 3.5 - x.sum(axis=1) / np.sqrt(x.shape[1])
 
 
+def begun(learning: Learning, g: Any) -> None:
+    """Make the first calls: plain draws, then wider points."""
+    x = learning.draws(learning.plain_calls)
+    learning.add(x, g(x), "plain")
+    while learning.missing:
+        x = learning.first(learning.missing)
+        learning.add(x, g(x))
+
+
 def zero_one(x: Any) -> Any:
     return np.where(beyond(x) < 0, -1.0, 1.0)
 
@@ -127,9 +136,7 @@ def test_known_points_of_a_noisy_function_are_used() -> None:
 
     again = np.random.default_rng(2).random(60)
     learning = Learning(2, 7, known=Known(x, beyond(x) + 0.1 * again))
-    while len(learning) < learning.first_calls:
-        points = learning.first()
-        learning.add(points, noisy(points))
+    begun(learning, noisy)
     assert not learning.contradicted
 
 
@@ -150,7 +157,7 @@ def test_progress_says_how_far_learning_is() -> None:
 
     with pytest.warns(cr.CroupierWarning):
         cr.probability(beyond, 2, draws=60, rng=7, callback=look)
-    assert seen[-1] == "learning 4 of 12"
+    assert seen[-1] == "learning 6 of 12"
 
 
 def test_a_surprise_that_chance_explains_is_none() -> None:
@@ -191,9 +198,7 @@ def test_learning_depends_on_its_points_and_seed_only() -> None:
     made = []
     for _ in range(2):
         learning = Learning(2, 7)
-        for _ in range(2):
-            x = learning.first()
-            learning.add(x, beyond(x))
+        begun(learning, beyond)
         x = learning.next(3)
         made.append(x.tolist())
         assert len(np.unique(x, axis=0)) == 3
@@ -220,7 +225,7 @@ def test_a_surrogate_that_is_wrong_is_learned_further_after_the_first_fresh_call
 
 def test_nothing_is_learned_from_one_number() -> None:
     learning = Learning(2, 7, known=Known(np.zeros((1, 2)), np.ones(1)))
-    learning.add(learning.first(), np.ones(4))
+    learning.add(learning.first(4), np.ones(4))
     assert len(learning) == 4
     assert not learning.learnable
 
@@ -231,3 +236,51 @@ def test_thousands_of_fresh_calls_leave_a_process_of_three_hundred_points() -> N
     assert result.search["learned"]
     assert result.value == pytest.approx(stats.norm.sf(3.5), rel=0.03)
     assert result.stderr < 0.02 * result.value
+
+
+def test_the_picture_of_a_surrogate_shows_every_call_and_the_limit(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    store = tmp_path / "run.db"
+    result = cr.probability(beyond, 4, draws=60, rng=7, store=store, progress=False)
+    figure = result.plot()
+    assert len(figure.axes) == 6
+    found = result.details["slices"]
+    assert len(found) == 3
+    for each in found:
+        assert len(each["points"]) == len(each["fails"]) == result.draws
+        assert sum(each["fresh"]) == result.arms["estimate"].draws
+        at = np.array(each["at"])
+        x = np.tile(result.search["components"][0]["design_point_normal"], (len(at) ** 2, 1))
+        x[:, each["axes"]] = np.column_stack([k.ravel() for k in np.meshgrid(at, at)])
+        near = np.abs(x).max(axis=1) < 4
+        agree = (beyond(x) < 0) == (np.array(each["limit"]).ravel() < 0)
+        assert agree[near].mean() > 0.97
+    assert cr.open_run(store).result().as_summary() == result.as_summary()
+
+
+@quiet
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_500_calls_of_a_function_that_is_0_or_1_pay_for_a_search(seed: int) -> None:
+    def fails(x: Any) -> Any:
+        return np.where(x.sum(axis=1) > 3 * np.sqrt(2), 0.0, 1.0)
+
+    result = cr.probability(lambda x: fails(x) - 0.5, 2, draws=500, rng=seed)
+    value = stats.norm.sf(3)
+    assert result.interval[0] < value < result.interval[1]
+    assert result.stderr < 0.4 * value  # plain draws: 1.2; a call of the first ones has failed
+
+
+@quiet
+def test_while_nothing_promises_that_learning_pays_every_call_counts_as_a_plain_draw() -> None:
+    """Rastrigin's function: 4 of 6 runs or more have the interval of 50 plain draws."""
+
+    def rastrigin(x: Any) -> Any:
+        return 10 - (x * x - 5 * np.cos(2 * np.pi * x)).sum(axis=1)
+
+    plain = 0
+    for seed in range(6):
+        result = cr.probability(rastrigin, 2, draws=50, rng=seed)
+        hits = round(result.value * 50)
+        upper = stats.beta.ppf(0.975, hits + 1, 50 - hits)
+        plain += result.interval[1] == pytest.approx(upper, rel=1e-9)
+    assert plain >= 4
