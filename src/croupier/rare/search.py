@@ -38,8 +38,8 @@ _FROZEN: Final = (0.72, 0.18, 0.10)
 _PATIENCE: Final = 6
 _MOST_ROUNDS: Final = 80
 
-#: A search must leave so many calls per dimension: with fewer, intervals of functions of 0 and 1 in
-#: 3 to 10 dimensions were wider than those of plain draws.
+#: A search that begins near known failures must leave so many calls per dimension: with fewer,
+#: intervals of functions of 0 and 1 in 3 to 10 dimensions were wider than those of plain draws.
 _REST: Final = 100
 
 #: Fewer failing draws than this are not fitted.
@@ -221,7 +221,7 @@ class Search:
     @property
     def least_budget(self) -> int:
         """Below this, all draws are plain: too few would be left after the first round."""
-        return self.least_calls + _REST * self.d
+        return self.least_calls + 60 * self.d
 
     def _first(self) -> Round:
         if self.starts is None:
