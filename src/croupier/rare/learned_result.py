@@ -156,7 +156,7 @@ class Found:
             "effective_hits": seen.pooled.few.hits.tolist() if seen.pooled.few else None,
             "covariance": np.diag(seen.pooled.variance).tolist(),
         }
-        facts = facts_of(details, n, None)
+        facts = facts_of(details, f"{calls:,} for learning, {n:,} for the estimate", None)
         if form["form"] is not None:
             factors = np.array2string(np.array(form["importance"]), precision=2, threshold=8)
             facts += [

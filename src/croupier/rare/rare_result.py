@@ -131,20 +131,22 @@ def details_of(
         "covariance": None if known is None else known.covariance.tolist(),
     }
     drawn = 0 if epoch is None else len(epoch)
-    return {**details, "facts": facts_of(details, drawn, names), "shown": ["estimate"]}
+    calls = f"{details['search']['calls']:,} for the search, {drawn:,} for the estimate"
+    if epoch is not None and epoch.mixture.plain and not search.calls:
+        calls = f"{drawn:,} plain draws, all for the estimate"
+    return {**details, "facts": facts_of(details, calls, names), "shown": ["estimate"]}
 
 
 def facts_of(
-    details: Mapping[str, Any], drawn: int, names: Sequence[str] | None
+    details: Mapping[str, Any], calls: str, names: Sequence[str] | None
 ) -> list[tuple[str, str]]:
     """Return what a printed result says besides its value: labels and texts."""
     search, (low, high) = details["search"], details["beta_interval"]
-    how = "learning" if search.get("learned") else "the search"
     labels = [""] if names is None else [f" of {name}" for name in names]
     rows = zip(labels, details["beta"], low, high, strict=True)
     facts = [
         *((f"reliability index{of}", f"{b:.4g} [{lo:.4g}, {hi:.4g}]") for of, b, lo, hi in rows),
-        ("calls of g", f"{search['calls']:,} for {how}, {drawn:,} for the estimate"),
+        ("calls of g", calls),
     ]
     for k, each in enumerate(search["components"], 1):
         if each["explains"] < _UNEXPLAINED:

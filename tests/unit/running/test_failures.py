@@ -79,6 +79,7 @@ def test_failures_and_safe_calls_are_what_the_user_says() -> None:
     assert fails.details["failed"] == safe.details["failed"] > 0
     assert safe.value + safe.details["failed"] / plain == pytest.approx(fails.value)
     assert f"failed calls: {safe.details['failed']} of {plain}" in str(safe)
+    assert "calls of g: 24 plain draws, all for the estimate" in str(safe)
 
 
 def test_failed_calls_of_a_limit_state_that_is_learned_are_counted() -> None:
